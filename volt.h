@@ -321,8 +321,12 @@
 //                 volt_try_join, volt_cancel, volt_detach, volt_wake, volt_waker_release,
 //                 volt_result, volt_progress, volt_handle_is_set, volt_group_collect,
 //                 volt_group_cancel, volt_now, volt_interval_init, volt_token_* but for the wait,
-//                 volt_addr_*, volt_local_addr, volt_peer_addr, volt_listen*, volt_sock_shutdown,
-//                 volt_set_*, volt_rt_close, volt_pollset_open, volt_pollset_set; of volt_mutex_*,
+//                 volt_addr_*, volt_local_addr, volt_peer_*, volt_listen*, volt_sock_*,
+//                 volt_set_*, volt_rt_close, volt_pollset_open, volt_pollset_set, volt_udp_open,
+//                 volt_mcast_*, volt_msg_info_*, volt_socketpair, volt_pipe, volt_tty_*,
+//                 volt_serial_open, volt_dir_next, volt_signals_open, volt_process_signal,
+//                 volt_exit_text, volt_stream_of, volt_copy_failed_at, volt_relay_*; of
+//                 volt_mutex_*,
 //                 volt_rwlock_*, volt_sem_*, volt_once_*, volt_event_*, volt_wait_group_*,
 //                 volt_tracker_*, volt_notify_*, volt_barrier_*, volt_cond_*, volt_chan_*,
 //                 volt_queue_*, volt_oneshot_*, volt_bcast_*, volt_sub_*, volt_watch_* and
@@ -331,6 +335,9 @@
 //   plain thread  volt_run, volt_block_on, volt_rt_step, volt_join_sync, volt_pollset_wait_sync and
 //                 all others that end in _sync
 //   between steps volt_rt_deadline: on any thread, while no thread is inside volt_rt_step
+//   its own task  of a reader, a writer or a copier: volt_reader_*, volt_writer_*, volt_buffered,
+//                 volt_consume, volt_try_read_*, volt_put*, volt_unflushed, volt_copier_init,
+//                 volt_copied, volt_relayer_init
 //   inside a task all functions that take a volt_cx
 // A function on the pool, or called by volt_block_in_place (but for the three cases that its
 // contract names), is on a plain thread: it may call volt_block_on and volt_join_sync, also of its
@@ -1063,7 +1070,7 @@ typedef struct volt_file_op {
 
 #if !defined(VOLT_NO_IO) && !defined(VOLT_NO_STREAM)
 // A stream of bytes in two directions: a descriptor, a TLS connection, a script of a test. A value:
-// copies of it mean the same stream. What `self` points to must outlive all of them.
+// copies of it mean the same stream. The object at `self` must outlive all of them.
 typedef struct volt_stream volt_stream;
 // The functions of a kind of stream. Each is polled as part of an await; one that needs a frame has
 // it in *self. At most one read, and at most one of write and end, is in progress at a time; these
@@ -1093,7 +1100,7 @@ typedef struct volt_span {
 } volt_span;
 // For printf with "%.*s".
 #define VOLT_SPAN(span_) (int)(span_).len, (span_).data
-// What a reader does with a line or record that does not fit into its buffer.
+// The policy of a reader for a line or record that does not fit into its buffer.
 enum {
     VOLT_LONG_STOP, // each call gives -EMSGSIZE from then on
     VOLT_LONG_SKIP, // one call gives -EMSGSIZE, and the next call the line or record behind it
@@ -1108,7 +1115,7 @@ typedef struct volt_reader {
     uint8_t policy_, is_end_, is_skipping_, is_moving_;
 } volt_reader;
 // The form of a record: a header, in which a number of `width` bytes at `offset` is the length of
-// what follows the header. Zeroed memory: 4 bytes, big-endian, and nothing else.
+// the body that follows. Zeroed memory: 4 bytes, big-endian, and nothing else.
 typedef struct volt_record_format {
     unsigned offset;
     unsigned width;        // 1 to 8; 0: 4
@@ -1188,7 +1195,7 @@ typedef struct volt_process_options {
     unsigned n_fds;
     unsigned is_session; // 1: leads a new session
     unsigned is_group;   // 1: leads a new process group
-    unsigned ends_group; // 1: what is left of its group when it ends gets SIGKILL; with is_group
+    unsigned ends_group; // 1: when it ends, the rest of its group gets SIGKILL; with is_group
     unsigned has_ids;    // 1: gets uid and gid, and no supplementary groups
     unsigned uid, gid;
 } volt_process_options;
@@ -1272,7 +1279,7 @@ typedef struct volt_udp_options {
     int send_bytes, receive_bytes; // of the kernel's buffers; 0: the default of the system
     const char *device;            // all datagrams go through this interface; NULL: by the routes
 } volt_udp_options;
-// What a datagram carries beside its bytes. `has` tells which members are set.
+// The properties of a datagram beside its bytes. The bits of `has` name the members that are set.
 enum {
     VOLT_MSG_LOCAL = 1,      // .local: of this host, the port is 0
     VOLT_MSG_INTERFACE = 2,  // .if_index
@@ -1293,7 +1300,7 @@ typedef union volt_msg_control {
     size_t align_;
     unsigned char bytes[256];
 } volt_msg_control;
-// What volt_recv_fds has received beside the data.
+// The result of volt_recv_fds beside the data.
 typedef struct volt_fds_info {
     unsigned n;          // descriptors in the array
     unsigned is_surplus; // 1: there were more, which are closed
@@ -2171,8 +2178,8 @@ VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *arg), void *arg);
 //   returns: a descriptor, for the volt_file_ functions only
 VOLT_API VOLT_POLL volt_file_open(volt_cx *cx, volt_file_op *op, const char *path, int flags,
                                   unsigned mode);
-// Reads `len` bytes at `offset`, fewer only at the end of the file. What is cached is read in
-// place, without a pool thread, where the kernel has such reads (Linux 4.14).
+// Reads `len` bytes at `offset`, fewer only at the end of the file. Cached data is read in place,
+// without a pool thread, where the kernel has such reads (Linux 4.14).
 //   returns: the number of bytes
 VOLT_API VOLT_POLL volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t len,
                                    int64_t offset);
@@ -2889,16 +2896,16 @@ VOLT_API int volt_set_mcast(int fd, unsigned if_index, int hops, int is_looped);
 //   returns: 0 | -errno
 VOLT_API int volt_set_ttl(int fd, int hops);
 VOLT_API int volt_set_tos(int fd, int tos);
-// Reads what a received message carries beside its bytes, if the socket was opened with .has_info.
+// Reads the control data of a received message, if the socket was opened with .has_info.
 // `local` is the address to answer from: for a multicast or broadcast that of the interface, and
 // missing where the kernel does not tell it (IPv6 multicast).
 VOLT_API void volt_msg_info_get(const struct msghdr *m, volt_msg_info *out);
-// Sets what a message to be sent carries: the address that it comes from, its interface, TOS, TTL,
-// and SEGMENT for a joined message, as far as `has` says. *room becomes its control data.
+// Sets the control data of a message to be sent, as far as `has` says: the address that it comes
+// from, its interface, TOS, TTL, and SEGMENT for a joined message. *room holds it.
 //   returns: 0 | -EINVAL if `local` is no IP address
 VOLT_API int volt_msg_info_put(struct msghdr *m, volt_msg_control *room, const volt_msg_info *info);
-// What an answer carries: the address that the question came to; its interface if that address
-// means nothing without it.
+// Makes the properties of an answer: it comes from the address that the question came to, and
+// through its interface if that address means nothing without it.
 VOLT_API void volt_msg_info_reply(const volt_msg_info *received, volt_msg_info *out);
 // Sends a buffer as datagrams of `segment` bytes each, the last one possibly shorter: with
 // UDP_SEGMENT up to 64 by one system call, else with sendmmsg(2). to NULL: the connected peer.
@@ -3001,7 +3008,7 @@ VOLT_API size_t volt_writer_room(const volt_writer *w);
 //   returns: 0 | the errors of the stream, or of a cancellation: volt_writer_moved bytes were put
 VOLT_API VOLT_POLL volt_put_wait(volt_cx *cx, volt_writer *w, const void *p, size_t n);
 VOLT_API size_t volt_writer_moved(const volt_writer *w);
-// Writes all that is in the buffer. What was not written stays in it, also after a cancellation.
+// Writes all that is in the buffer. The rest stays in it after an error or a cancellation.
 //   returns: 0 | the errors of the stream, and that of the first failed write ever after
 VOLT_API VOLT_POLL volt_flush(volt_cx *cx, volt_writer *w);
 
@@ -3282,6 +3289,7 @@ extern "C" {
 //   >>node       nodes of waits: their states change under the lock of source_
 //   >>timers     hierarchical wheel, one per worker
 //   >>fds        the table of descriptors
+//   >>kinds      what kind of file a descriptor is
 //   >>reactor    epoll instances, their eventfds and timers
 //   >>idle       which workers sleep, which search
 //   >>pool       threads for blocking calls
@@ -3312,10 +3320,15 @@ extern "C" {
 //   >>blocking   blocking calls, on a pool thread or in place
 //   >>files      file operations, on a pool thread
 //   >>sockets    addresses, options, opening
-//   >>io         reads and writes
+//   >>io         reads, writes, calls of the program
+//   >>messages   messages on sockets, datagrams
+//   >>unix       unix sockets, pipes, terminals
 //   >>net        accept, connect, closing, readiness, poll sets
+//   >>streams    streams, readers, writers
 //   >>combine    select and join over arms, join over arrays
+//   >>copy       copying between streams, files to sockets
 //   >>names      host names: lookup and connection
+//   >>process    signals, child processes
 //   >>inspect    counters, dump
 //   >>export     the trace as JSON for Chrome's viewer and Perfetto; histograms, health
 //   >>public     run, create, block_on, shutdown, destroy
@@ -3349,8 +3362,7 @@ extern "C" {
 //   wrapper        A timer or token around an inner poll, which it ends by raising the cancel
 //                  level.
 //   scope          A shield or a group that is open in a frame. (In the manual a scope is the
-//   awaits
-//                  that one cancellation reaches: those below a cancel level.)
+//                  awaits that one cancellation reaches: those below a cancel level.)
 //   token          A stop flag with waiters, hooks and child tokens. Each tree has one lock.
 //   group          The owner of child tasks. A task does not end before its groups are empty.
 //   worker         The data of one scheduler: ring, wheel, reactor, heap. One thread runs it at a
@@ -3408,8 +3420,8 @@ extern "C" {
 //   operation on     Its contract in >>api; volt__op, volt__io, the switches and the steps that
 //   a descriptor     >>io lists. It waits as one of the kinds of leaf that exist.
 //   leaf             Its contract in >>api; the steps of >>leaf; a new kind is a line of
-//   VOLT__LEAVES and a row of
-//                    examples/gdb/volt.py; state between polls is a member of key_ (>>types).
+//                    VOLT__LEAVES and a row of examples/gdb/volt.py; state between polls is a
+//                    member of key_ (>>types).
 //   lock or channel  Type, initialiser and "zero-valid" in >>types; the awaited, try_ and `_sync`
 //                    forms in >>api; a wait op with attempt and abandon (>>waitword is the
 //                    pattern); a line of the ledger for each access without the lock; its promises
@@ -3801,6 +3813,151 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
     VOLT_SYS(munmap, block, bytes);
 }
 
+// ---- child processes
+// The child shares the memory of this process until its exec. It changes nothing but its own stack,
+// and calls only functions that are safe in a signal handler, directly: a test replaces
+// VOLT_START_CHILD as a whole.
+#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_PROCESS)
+enum { VOLT__CHILD_FDS = 64 }; // standard streams and further descriptors
+// What the pool thread has prepared for the child.
+typedef struct volt__child {
+    const volt_process_options *options;
+    char *const *envp;
+    const char *path; // PATH of this process
+    volt_fd_pair fd[VOLT__CHILD_FDS];
+    int n_fds, report_fd;
+} volt__child;
+
+// Ids by system calls: the functions of the C library would make all threads change theirs.
+#ifdef SYS_setresuid32
+enum { VOLT__SETGROUPS = SYS_setgroups32, VOLT__SETGID = SYS_setresgid32,
+       VOLT__SETUID = SYS_setresuid32 };
+#else
+enum { VOLT__SETGROUPS = SYS_setgroups, VOLT__SETGID = SYS_setresgid,
+       VOLT__SETUID = SYS_setresuid };
+#endif
+static int volt__child_set_ids(const volt_process_options *o) {
+    return syscall(VOLT__SETGROUPS, 0, NULL) < 0 ||
+                   syscall(VOLT__SETGID, o->gid, o->gid, o->gid) < 0 ||
+                   syscall(VOLT__SETUID, o->uid, o->uid, o->uid) < 0
+               ? errno
+               : 0;
+}
+// Puts each descriptor in its place. First all are copied to numbers above the places, since the
+// place of one may be the number of another.
+static int volt__child_place_fds(volt__child *c) {
+    int above = 3;
+    for (int i = 0; i < c->n_fds; i++)
+        if (c->fd[i].there >= above) above = c->fd[i].there + 1;
+    c->report_fd = fcntl(c->report_fd, F_DUPFD_CLOEXEC, above);
+    if (c->report_fd < 0) return errno;
+    for (int i = 0; i < c->n_fds; i++) {
+        int copy = fcntl(c->fd[i].here, F_DUPFD_CLOEXEC, above);
+        if (copy < 0) return errno;
+        c->fd[i].here = copy;
+    }
+    for (int i = 0; i < c->n_fds; i++)
+        if (dup2(c->fd[i].here, c->fd[i].there) < 0) return errno;
+    return 0;
+}
+static void volt__child_reset_signals(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = SIG_DFL;
+    for (int i = 1; i < NSIG; i++) (void)sigaction(i, &action, NULL);
+}
+// Tries the directories of PATH. As a shell does, goes on after an error that another directory may
+// not have, and remembers that a file was found but may not be run.
+static int volt__child_search(const volt__child *c) {
+    const char *name = c->options->argv[0], *from = c->path;
+    char *const *argv = (char *const *)(uintptr_t)c->options->argv;
+    size_t len = strlen(name);
+    char file[PATH_MAX];
+    int error = ENOENT;
+    if (strchr(name, '/')) {
+        execve(name, argv, c->envp);
+        return errno;
+    }
+    if (len == 0) return ENOENT;
+    for (;;) {
+        size_t n = strcspn(from, ":");
+        if (n + len + 2 <= sizeof file) {
+            memcpy(file, from, n);
+            if (n > 0) file[n] = '/';
+            memcpy(file + n + (n > 0), name, len + 1);
+            execve(file, argv, c->envp);
+            if (errno == EACCES) error = EACCES;
+            else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV &&
+                     errno != ETIMEDOUT)
+                return errno;
+        }
+        if (!from[n]) return error;
+        from += n + 1;
+    }
+}
+// Returns only if it fails: the errno.
+static int volt__child_exec(volt__child *c) {
+    const volt_process_options *o = c->options;
+    int error = 0;
+    sigset_t none;
+    volt__child_reset_signals();
+    if (o->is_session && setsid() < 0) return errno;
+    if (o->is_group && !o->is_session && setpgid(0, 0) < 0) return errno;
+    if ((error = volt__child_place_fds(c)) != 0) return error;
+    if (o->dir_or_null && chdir(o->dir_or_null) < 0) return errno;
+    if (o->has_ids && (error = volt__child_set_ids(o)) != 0) return error;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    return volt__child_search(c);
+}
+
+// Runs in the child. Reports the error of its exec, and ends.
+static void volt__child_run(volt__child *c) {
+    int error = volt__child_exec(c);
+    ssize_t n;
+    do n = write(c->report_fd, &error, sizeof error);
+    while (n < 0 && errno == EINTR);
+    _exit(127);
+}
+// Starts the child, with all signals blocked: a handler of the program must not run in it, on the
+// memory of this process. vfork is alone in a function, so that no variable lies in a register that
+// the child changes. Returns the pid or -errno.
+static __attribute__((noinline)) int volt__child_vfork(volt__child *c) {
+    pid_t pid = vfork();
+    if (pid == 0) volt__child_run(c);
+    return pid < 0 ? -errno : (int)pid;
+}
+static int volt__sys_start_child(volt__child *c) {
+    sigset_t all, before;
+    sigfillset(&all);
+    volt__sys_sigmask(SIG_SETMASK, &all, &before);
+    int pid = volt__child_vfork(c);
+    volt__sys_sigmask(SIG_SETMASK, &before, NULL);
+    return pid;
+}
+static const char *volt__sys_path(void) {
+    const char *path = getenv("PATH");
+    return path ? path : "/usr/local/bin:/bin:/usr/bin";
+}
+#ifdef SYS_pidfd_open
+#  define VOLT__SYS_PIDFD_OPEN SYS_pidfd_open
+#else
+#  define VOLT__SYS_PIDFD_OPEN 434
+#endif
+#ifndef VOLT_START_CHILD // the pid or -errno
+#  define VOLT_START_CHILD(child_) volt__sys_start_child(child_)
+#endif
+#endif
+#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_SIGNAL)
+// Returns 0, or -EINVAL for a number that is no signal.
+static int volt__sys_signal_set(sigset_t *set, const int *list, size_t n) {
+    sigemptyset(set);
+    for (size_t i = 0; i < n; i++)
+        if (sigaddset(set, list[i]) < 0) return -EINVAL;
+    return 0;
+}
+#endif
+
 //==================================================================================================
 // >>tunables  bounds, bit widths and thresholds; tests shrink them
 //==================================================================================================
@@ -3995,6 +4152,7 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 //  [G2]  waitword change: word cas        waitword check, wait: load     writes before it        MP
 //  [G3]  notify one, all: word rmw        notify wait: word load, cas    writes before it        MP
 //  [O1]  queue put: word cas, store       queue take: word cas           the pushed entries      MP
+//  [Y1]  volt_tty_raw: store              volt_tty_restore: cas        the saved state          MP
 //  [X1]  rendezvous claim: cas            select begin, end: xchg, store which arm was met       MP
 //  [P1]  parker set: store                parker wait: load              writes before it        MP
 //  [H1]  carrier release: store           carrier acquire: load          the whole worker        MP
@@ -6462,8 +6620,57 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
     volt__unlock(&e->lock);
 }
 
-// ---- kinds of descriptors
+// Handles an event that epoll reported; an event of an older generation is dropped. Tasks to be
+// enqueued are appended to *c. Called by a poller.
+static void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t events, volt__chain *c) {
+    int fd = (int)(epoll_data & 0xffffffffu);
+    volt__fd *e = volt__fd_lookup_existing(f, fd);
+    volt__lock(&e->lock);
+    if (e->gen == (uint32_t)(epoll_data >> 32) && e->mode != VOLT__MODE_NONE) {
+        uint32_t hang = events & (uint32_t)(EPOLLHUP | EPOLLERR);
+        int rd = hang || (events & (uint32_t)(EPOLLIN | EPOLLPRI | EPOLLRDHUP));
+        int wr = hang || (events & EPOLLOUT);
+        // urgent data as well: a read stops short at its mark, with more data behind it
+        if (hang || (events & (uint32_t)(EPOLLRDHUP | EPOLLPRI))) e->sticky = 1;
+        volt__store_rlx(&e->ready, // rlx: under lock; an operation that waits checks seq
+                        (uint8_t)(e->ready | (rd ? VOLT__RD : 0) | (wr ? VOLT__WR : 0)));
+        // [F3] an operation that failed before this event tries again
+        volt__store_rel(&e->seq, e->seq + 1);
+        if (rd) volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
+        if (wr) volt__fd_fire_all(e, &e->wr, VOLT__FIRED, c);
+        // the event has disarmed both directions; if re-arming fails, the waiters get the error
+        if (e->mode == VOLT__MODE_ONESHOT && (e->rd || e->wr) &&
+            (volt__fd_control(f, e, fd, EPOLL_CTL_MOD) < 0 || e->mode == VOLT__MODE_ALWAYS))
+            volt__fd_fire_waiters(e, VOLT__FIRED, c);
+    }
+    volt__unlock(&e->lock);
+}
 
+#else // VOLT_NO_IO: an empty table
+typedef struct volt__fds {
+    uint8_t none;
+} volt__fds;
+static inline int volt__fds_init(volt__fds *f, const volt_config *c) {
+    (void)f, (void)c;
+    return 0;
+}
+static inline void volt__fds_attach(volt__fds *f, uint32_t reactor, int epfd) {
+    (void)f, (void)reactor, (void)epfd;
+}
+static inline void volt__fds_destroy(volt__fds *f, uint32_t n_workers) { (void)f, (void)n_workers; }
+static inline void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t events,
+                                  volt__chain *c) {
+    (void)f, (void)epoll_data, (void)events, (void)c;
+}
+#endif
+
+//==================================================================================================
+// >>kinds  what kind of file a descriptor is
+//==================================================================================================
+// The first operation on a descriptor that volt has not made finds out its kind, and makes sure
+// that no call on it blocks. The result is in the flags of the entry (>>fds). All of this happens
+// under the lock of the entry, which volt__fd_probe takes; it is called in a poll.
+#ifndef VOLT_NO_IO
 static int volt__is_ip(int family) { return family == AF_INET || family == AF_INET6; }
 // Returns 1 for a terminal, and for a pipe that is standard input, output or error. Other processes
 // share its description: O_NONBLOCK would affect them, too, and any of them may clear it. Not for
@@ -6533,48 +6740,6 @@ static int volt__fd_probe(volt__fd *e, int fd, uint32_t gen, int wanted) {
     return rc;
 }
 
-// Handles an event that epoll reported; an event of an older generation is dropped. Tasks to be
-// enqueued are appended to *c. Called by a poller.
-static void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t events, volt__chain *c) {
-    int fd = (int)(epoll_data & 0xffffffffu);
-    volt__fd *e = volt__fd_lookup_existing(f, fd);
-    volt__lock(&e->lock);
-    if (e->gen == (uint32_t)(epoll_data >> 32) && e->mode != VOLT__MODE_NONE) {
-        uint32_t hang = events & (uint32_t)(EPOLLHUP | EPOLLERR);
-        int rd = hang || (events & (uint32_t)(EPOLLIN | EPOLLPRI | EPOLLRDHUP));
-        int wr = hang || (events & EPOLLOUT);
-        // urgent data as well: a read stops short at its mark, with more data behind it
-        if (hang || (events & (uint32_t)(EPOLLRDHUP | EPOLLPRI))) e->sticky = 1;
-        volt__store_rlx(&e->ready, // rlx: under lock; an operation that waits checks seq
-                        (uint8_t)(e->ready | (rd ? VOLT__RD : 0) | (wr ? VOLT__WR : 0)));
-        // [F3] an operation that failed before this event tries again
-        volt__store_rel(&e->seq, e->seq + 1);
-        if (rd) volt__fd_fire_all(e, &e->rd, VOLT__FIRED, c);
-        if (wr) volt__fd_fire_all(e, &e->wr, VOLT__FIRED, c);
-        // the event has disarmed both directions; if re-arming fails, the waiters get the error
-        if (e->mode == VOLT__MODE_ONESHOT && (e->rd || e->wr) &&
-            (volt__fd_control(f, e, fd, EPOLL_CTL_MOD) < 0 || e->mode == VOLT__MODE_ALWAYS))
-            volt__fd_fire_waiters(e, VOLT__FIRED, c);
-    }
-    volt__unlock(&e->lock);
-}
-
-#else // VOLT_NO_IO: an empty table
-typedef struct volt__fds {
-    uint8_t none;
-} volt__fds;
-static inline int volt__fds_init(volt__fds *f, const volt_config *c) {
-    (void)f, (void)c;
-    return 0;
-}
-static inline void volt__fds_attach(volt__fds *f, uint32_t reactor, int epfd) {
-    (void)f, (void)reactor, (void)epfd;
-}
-static inline void volt__fds_destroy(volt__fds *f, uint32_t n_workers) { (void)f, (void)n_workers; }
-static inline void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t events,
-                                  volt__chain *c) {
-    (void)f, (void)epoll_data, (void)events, (void)c;
-}
 #endif
 
 //==================================================================================================
@@ -13836,8 +14001,8 @@ static volt_poll volt__file_submit(volt_cx *cx, volt_file_op *op, const volt_fil
     }
     return volt_blocking(cx, &op->job_, volt__file_run, op);
 }
-// A read in place, of what is cached. Returns the number of bytes if that is all that was asked
-// for, or all up to the end of the file, else 0. A result of 0 of the kernel is not taken for the
+// A read in place, of cached data. Returns the number of bytes if that is all that was asked for,
+// or all up to the end of the file, else 0. A result of 0 of the kernel is not taken for the
 // end: some versions give it in the middle of a file.
 static int64_t volt__file_read_cached(volt_file_op *op, int fd, void *buf, size_t len,
                                       int64_t offset) {
@@ -13982,18 +14147,18 @@ VOLT_API volt_poll volt_dir_read(volt_cx *cx, volt_file_op *op, int fd, void *bu
     return volt__file_submit(cx, op, &c);
 }
 // The head of an entry as getdents64(2) writes it; the name follows its type.
-typedef struct volt__dirent {
+typedef struct volt__file_entry {
     uint64_t inode;
     int64_t next;
     uint16_t size;
     uint8_t type;
-} volt__dirent;
+} volt__file_entry;
 VOLT_API int volt_dir_next(const void *buf, size_t len, size_t *at, volt_dir_entry *out) {
     const char *entries = (const char *)buf;
-    while (*at < len && len - *at > offsetof(volt__dirent, type) + 1) {
-        volt__dirent head;
-        memcpy(&head, entries + *at, offsetof(volt__dirent, type) + 1);
-        const char *name = entries + *at + offsetof(volt__dirent, type) + 1;
+    while (*at < len && len - *at > offsetof(volt__file_entry, type) + 1) {
+        volt__file_entry head;
+        memcpy(&head, entries + *at, offsetof(volt__file_entry, type) + 1);
+        const char *name = entries + *at + offsetof(volt__file_entry, type) + 1;
         *at += head.size;
         if (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]))) continue;
         out->name = name;
@@ -14389,7 +14554,7 @@ static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
 #endif // VOLT_NO_IO
 
 //==================================================================================================
-// >>io  reads and writes
+// >>io  reads, writes, calls of the program
 //==================================================================================================
 // An operation on a descriptor is tried at once, and its node is linked only after EAGAIN. When the
 // node is fired, the operation is tried again. In each poll volt__io_begin does steps 1 to 3 of a
@@ -14769,8 +14934,8 @@ VOLT_API volt_poll volt_writev(volt_cx *cx, int fd, const struct iovec *iov, int
     volt__io_init_iov(&io, VOLT__OP_WRITEV, fd, iov, n);
     return volt__io_once(cx, &io);
 }
-// What volt_read_exact, volt_write_all and volt_writev_all transfer: `len` bytes, at `buf` or in n
-// iovecs.
+// The memory that volt_read_exact, volt_write_all or volt_writev_all transfers: `len` bytes, at
+// `buf` or in n iovecs.
 typedef struct volt__io_whole {
     size_t len;
     char *buf;
@@ -14857,8 +15022,8 @@ VOLT_API volt_poll volt_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *try
     volt__io_init_call(&io, fd, dir, VOLT__FD_NONBLOCK, try_once, arg);
     return volt__io_once(cx, &io);
 }
-// A call that reports readiness. It is not made while an entry in epoll is known to be empty, so
-// what is left is an entry that epoll reports, or one that has yet to be registered.
+// A call that reports readiness. It is not made while an entry in epoll is known to be empty. So
+// the entry is one that epoll reports, or one that has yet to be registered.
 static int64_t volt__ready_call(int fd, void *entry) {
     const volt__fd *e = (const volt__fd *)entry;
     (void)fd;
@@ -14936,9 +15101,9 @@ VOLT_API int64_t volt_try_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *t
 // on control data: any thread may call these.
 #ifndef VOLT_NO_IO
 #ifdef __GLIBC__
-typedef int volt__mmsg_flags;
+typedef int volt__message_flags;
 #else
-typedef unsigned volt__mmsg_flags;
+typedef unsigned volt__message_flags;
 #endif
 typedef struct volt__message {
     struct msghdr head;
@@ -15056,14 +15221,15 @@ static int64_t volt__messages_singly(int fd, const volt__messages *m, int is_sen
 }
 static int64_t volt__recvmmsg_call(int fd, void *arg) {
     volt__messages *m = (volt__messages *)arg;
-    int rc = VOLT_SYS(recvmmsg, fd, m->v, m->n, (volt__mmsg_flags)(m->flags | MSG_DONTWAIT), NULL);
+    int flags = m->flags | MSG_DONTWAIT;
+    int rc = VOLT_SYS(recvmmsg, fd, m->v, m->n, (volt__message_flags)flags, NULL);
     if (rc < 0 && volt__sys_is_unsupported(errno)) return volt__messages_singly(fd, m, 0);
     return rc < 0 ? -errno : rc;
 }
 static int64_t volt__sendmmsg_call(int fd, void *arg) {
     volt__messages *m = (volt__messages *)arg;
     int flags = m->flags | MSG_DONTWAIT | MSG_NOSIGNAL;
-    int rc = VOLT_SYS(sendmmsg, fd, m->v, m->n, (volt__mmsg_flags)flags);
+    int rc = VOLT_SYS(sendmmsg, fd, m->v, m->n, (volt__message_flags)flags);
     if (rc < 0 && volt__sys_is_unsupported(errno)) return volt__messages_singly(fd, m, 1);
     return rc < 0 ? -errno : rc;
 }
@@ -15216,7 +15382,7 @@ static void volt__msg_info_local(volt_msg_info *out, int family, const void *add
     out->has |= VOLT_MSG_LOCAL;
 }
 // The kernel gives TOS as one byte, the others as an int.
-static int volt__cmsg_int(const struct cmsghdr *c) {
+static int volt__message_int(const struct cmsghdr *c) {
     int value = 0;
     size_t len = c->cmsg_len - CMSG_LEN(0);
     if (len < sizeof value) return *CMSG_DATA(c);
@@ -15235,14 +15401,14 @@ static void volt__msg_info_add(volt_msg_info *out, const struct cmsghdr *c) {
         volt__msg_info_local(out, AF_INET6, &v6.ipi6_addr, (unsigned)v6.ipi6_ifindex);
     } else if ((level == IPPROTO_IP && type == IP_TOS) ||
                (level == IPPROTO_IPV6 && type == IPV6_TCLASS)) {
-        out->tos = volt__cmsg_int(c);
+        out->tos = volt__message_int(c);
         out->has |= VOLT_MSG_TOS;
     } else if ((level == IPPROTO_IP && type == IP_TTL) ||
                (level == IPPROTO_IPV6 && type == IPV6_HOPLIMIT)) {
-        out->ttl = volt__cmsg_int(c);
+        out->ttl = volt__message_int(c);
         out->has |= VOLT_MSG_TTL;
     } else if (level == IPPROTO_UDP && type == VOLT__UDP_GRO) {
-        out->segment = (unsigned)volt__cmsg_int(c);
+        out->segment = (unsigned)volt__message_int(c);
         out->has |= VOLT_MSG_SEGMENT;
     }
 }
@@ -15262,8 +15428,8 @@ VOLT_API void volt_msg_info_reply(const volt_msg_info *received, volt_msg_info *
     out->if_index = received->if_index;
 }
 // Appends one item. Returns 0 or -ENOSPC.
-static int volt__cmsg_put(struct msghdr *m, size_t room, int level, int type, const void *data,
-                          size_t len) {
+static int volt__message_control(struct msghdr *m, size_t room, int level, int type,
+                                 const void *data, size_t len) {
     size_t at = m->msg_controllen;
     struct cmsghdr head;
     if (at + CMSG_SPACE(len) > room) return -ENOSPC;
@@ -15295,14 +15461,17 @@ static int volt__msg_info_put_local(struct msghdr *m, size_t room, const volt_ms
     if (family == AF_INET6)
         memcpy(&v6.ipi6_addr, info->local.sa_ + offsetof(struct sockaddr_in6, sin6_addr), 16);
     // both, if the family is not known: the kernel skips that of the other one
-    if (family != AF_INET) rc = volt__cmsg_put(m, room, IPPROTO_IPV6, IPV6_PKTINFO, &v6, sizeof v6);
+    if (family != AF_INET)
+        rc = volt__message_control(m, room, IPPROTO_IPV6, IPV6_PKTINFO, &v6, sizeof v6);
     if (rc == 0 && family != AF_INET6)
-        rc = volt__cmsg_put(m, room, IPPROTO_IP, IP_PKTINFO, &v4, sizeof v4);
+        rc = volt__message_control(m, room, IPPROTO_IP, IP_PKTINFO, &v4, sizeof v4);
     return rc;
 }
-static int volt__cmsg_put_both(struct msghdr *m, size_t room, int v6_type, int v4_type, int value) {
-    int rc = volt__cmsg_put(m, room, IPPROTO_IPV6, v6_type, &value, sizeof value);
-    return rc < 0 ? rc : volt__cmsg_put(m, room, IPPROTO_IP, v4_type, &value, sizeof value);
+static int volt__message_control_both(struct msghdr *m, size_t room, int v6_type, int v4_type,
+                                      int value) {
+    int rc = volt__message_control(m, room, IPPROTO_IPV6, v6_type, &value, sizeof value);
+    if (rc < 0) return rc;
+    return volt__message_control(m, room, IPPROTO_IP, v4_type, &value, sizeof value);
 }
 VOLT_API int volt_msg_info_put(struct msghdr *m, volt_msg_control *room,
                                const volt_msg_info *info) {
@@ -15314,11 +15483,12 @@ VOLT_API int volt_msg_info_put(struct msghdr *m, volt_msg_control *room,
     if (info->has & (VOLT_MSG_LOCAL | VOLT_MSG_INTERFACE))
         rc = volt__msg_info_put_local(m, n, info);
     if (rc == 0 && info->has & VOLT_MSG_TOS)
-        rc = volt__cmsg_put_both(m, n, IPV6_TCLASS, IP_TOS, info->tos);
+        rc = volt__message_control_both(m, n, IPV6_TCLASS, IP_TOS, info->tos);
     if (rc == 0 && info->has & VOLT_MSG_TTL)
-        rc = volt__cmsg_put_both(m, n, IPV6_HOPLIMIT, IP_TTL, info->ttl);
+        rc = volt__message_control_both(m, n, IPV6_HOPLIMIT, IP_TTL, info->ttl);
     if (rc == 0 && info->has & VOLT_MSG_SEGMENT)
-        rc = volt__cmsg_put(m, n, IPPROTO_UDP, VOLT__UDP_SEGMENT, &segment, sizeof segment);
+        rc = volt__message_control(m, n, IPPROTO_UDP, VOLT__UDP_SEGMENT, &segment,
+                                   sizeof segment);
     VOLT_ASSERT(rc != -ENOSPC);
     if (m->msg_controllen == 0) m->msg_control = NULL;
     return rc;
@@ -15327,14 +15497,14 @@ VOLT_API int volt_msg_info_put(struct msghdr *m, volt_msg_control *room,
 // ---- many datagrams by one call
 
 enum { VOLT__SEGMENTS_MAX = 64, VOLT__SEGMENTS_BYTES = 65000, VOLT__SEGMENTS_ONCE = 16 };
-typedef struct volt__segments {
+typedef struct volt__message_segments {
     volt__message message; // the address, if there is one
     volt_msg_info info;
     char *buf;
     size_t len, size;
-} volt__segments;
+} volt__message_segments;
 // Sends up to 64 datagrams from `at` on as one. Returns the number of bytes or -errno.
-static int64_t volt__send_joined(int fd, volt__segments *s, size_t at) {
+static int64_t volt__send_joined(int fd, volt__message_segments *s, size_t at) {
     char room[CMSG_SPACE(sizeof(uint16_t))] __attribute__((aligned(16)));
     struct msghdr *head = &s->message.head;
     uint16_t size = (uint16_t)s->size;
@@ -15344,14 +15514,15 @@ static int64_t volt__send_joined(int fd, volt__segments *s, size_t at) {
     s->message.part.iov_len = s->len - at < most * s->size ? s->len - at : most * s->size;
     head->msg_control = room;
     head->msg_controllen = 0;
-    (void)volt__cmsg_put(head, sizeof room, IPPROTO_UDP, VOLT__UDP_SEGMENT, &size, sizeof size);
+    (void)volt__message_control(head, sizeof room, IPPROTO_UDP, VOLT__UDP_SEGMENT, &size,
+                                sizeof size);
     int64_t rc = volt__sendmsg_once(fd, head, 0);
     head->msg_control = NULL;
     head->msg_controllen = 0;
     return rc;
 }
 // The same by a call for several messages.
-static int64_t volt__send_apart(int fd, volt__segments *s, size_t at) {
+static int64_t volt__send_apart(int fd, volt__message_segments *s, size_t at) {
     struct mmsghdr v[VOLT__SEGMENTS_ONCE];
     struct iovec part[VOLT__SEGMENTS_ONCE];
     volt__messages all = { v, NULL, 0, 0 };
@@ -15374,7 +15545,7 @@ static int volt__is_not_joined(int64_t rc) {
            rc == -EMSGSIZE;
 }
 static int64_t volt__send_segments_call(int fd, void *arg) {
-    volt__segments *s = (volt__segments *)arg;
+    volt__message_segments *s = (volt__message_segments *)arg;
     size_t at = 0;
     int is_apart = s->size > VOLT__SEGMENTS_BYTES / 2 || s->len <= s->size;
     while (at < s->len) {
@@ -15390,7 +15561,7 @@ static int64_t volt__send_segments_call(int fd, void *arg) {
 }
 VOLT_API volt_poll volt_send_segments(volt_cx *cx, int fd, const void *buf, size_t len,
                                       size_t segment, const volt_addr *to_or_null) {
-    volt__segments s;
+    volt__message_segments s;
     volt__check_not_on_stack(cx, buf);
     if (segment == 0) return volt_ready(-EINVAL);
     if (segment > 65535) return volt_ready(-EMSGSIZE);
@@ -15403,7 +15574,7 @@ VOLT_API volt_poll volt_send_segments(volt_cx *cx, int fd, const void *buf, size
     return volt__message_poll(cx, fd, VOLT__WR, volt__send_segments_call, &s);
 }
 static int64_t volt__recv_segments_call(int fd, void *arg) {
-    volt__segments *s = (volt__segments *)arg;
+    volt__message_segments *s = (volt__message_segments *)arg;
     volt_msg_control room;
     s->message.head.msg_control = room.bytes;
     s->message.head.msg_controllen = sizeof room.bytes;
@@ -15416,7 +15587,7 @@ static int64_t volt__recv_segments_call(int fd, void *arg) {
 }
 VOLT_API volt_poll volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len, size_t *segment,
                                       volt_addr *from_or_null, volt_msg_info *info_or_null) {
-    volt__segments s;
+    volt__message_segments s;
     volt__check_not_on_stack(cx, buf);
     memset(&s.info, 0, sizeof s.info);
     volt__message_init(&s.message, buf, len, 0);
@@ -15434,7 +15605,7 @@ VOLT_API volt_poll volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len
 //==================================================================================================
 // >>unix  unix sockets, pipes, terminals
 //==================================================================================================
-// What unix sockets have beside those of other families, and descriptors that are no sockets.
+// Operations that only unix sockets have, and descriptors that are no sockets.
 //   - Descriptors that were received and cannot be given to the caller are closed before the call
 //     returns, so that a peer cannot fill the table of this process.
 //   - No function here waits, except volt_send_fds and volt_recv_fds, which are called in a poll.
@@ -15468,7 +15639,7 @@ static int64_t volt__send_fds_call(int fd, void *arg) {
     head->msg_control = m->n > 0 ? m->control.room : NULL;
     head->msg_controllen = 0;
     if (m->n > 0)
-        (void)volt__cmsg_put(head, sizeof m->control, SOL_SOCKET, SCM_RIGHTS, m->fds,
+        (void)volt__message_control(head, sizeof m->control, SOL_SOCKET, SCM_RIGHTS, m->fds,
                              m->n * sizeof(int));
     return volt__sendmsg_once(fd, head, m->message.flags);
 }
@@ -15542,7 +15713,7 @@ VOLT_API int volt_peer_pidfd(int fd) {
 // ---- terminals
 
 VOLT__SASSERT(sizeof(struct termios) <= sizeof(((volt_tty *)0)->state_), "room for its state");
-static void volt__termios_raw(struct termios *t) {
+static void volt__serial_raw(struct termios *t) {
     t->c_iflag &= ~(tcflag_t)(IGNBRK | BRKINT | PARMRK | ISTRIP | INLCR | IGNCR | ICRNL | IXON);
     t->c_oflag &= ~(tcflag_t)OPOST;
     t->c_lflag &= ~(tcflag_t)(ECHO | ECHONL | ICANON | ISIG | IEXTEN);
@@ -15556,16 +15727,16 @@ VOLT_API int volt_tty_raw(volt_tty *t, int fd) {
     memset(t, 0, sizeof *t);
     if (VOLT_SYS(tcgetattr, fd, &now) < 0) return -errno;
     memcpy(t->state_, &now, sizeof now);
-    volt__termios_raw(&now);
+    volt__serial_raw(&now);
     if (VOLT_SYS(tcsetattr, fd, TCSAFLUSH, &now) < 0) return -errno;
     t->fd_ = fd;
-    volt__store_rel(&t->is_raw_, 1); // a signal handler may restore it from here on
+    volt__store_rel(&t->is_raw_, 1); // [Y1] with restore, which a signal handler may call
     return 0;
 }
 VOLT_API void volt_tty_restore(volt_tty *t) {
     struct termios before;
     int raw = 1, error = errno;
-    if (!volt__cas_acq_rel(&t->is_raw_, &raw, 0)) return; // not raw, or another call restores it
+    if (!volt__cas_acq_rel(&t->is_raw_, &raw, 0)) return; // [Y1] with raw; else: done already
     memcpy(&before, t->state_, sizeof before);
     VOLT_SYS(tcsetattr, t->fd_, TCSAFLUSH, &before);
     errno = error;
@@ -15600,7 +15771,7 @@ static int volt__serial_format(struct termios *t, const volt_serial_options *o) 
     speed_t speed = volt__serial_speed(o->baud ? o->baud : 9600);
     if (speed == B0 || data_bits < 5 || data_bits > 8 || stop_bits > 2) return -EINVAL;
     if (parity != 'N' && parity != 'E' && parity != 'O') return -EINVAL;
-    volt__termios_raw(t);
+    volt__serial_raw(t);
     t->c_iflag &= ~(tcflag_t)(IXOFF | IXANY | INPCK);
     t->c_cflag &= ~(tcflag_t)(CSIZE | CSTOPB | PARENB | PARODD | CRTSCTS);
     t->c_cflag |= CREAD | CLOCAL | sizes[data_bits - 5];
@@ -15800,7 +15971,7 @@ VOLT_API void volt_fd_release(volt_cx *cx, int fd) {
 
 // ---- connect
 
-// What a connect is given. own_fd: the caller's socket, or -1: volt opens one, of stream type.
+// The arguments of a connect. own_fd: the caller's socket, or -1: volt opens one, of stream type.
 typedef struct volt__connect_args {
     const volt_addr *to, *from_or_null;
     int own_fd;
@@ -16992,7 +17163,7 @@ VOLT_API void volt_copier_close(volt_cx *cx, volt_copier *c) {
 // ---- by splice
 
 // splice(2) has no flag against SIGPIPE, see volt__write_nosignal.
-static int64_t volt__splice(volt_cx *cx, int from, int to, size_t len, int is_out) {
+static int64_t volt__copy_splice(volt_cx *cx, int from, int to, size_t len, int is_out) {
     volt__sigpipe held;
     int is_caller = is_out && !cx->worker_->has_thread;
     if (is_caller) volt__sys_sigpipe_block(&held);
@@ -17006,18 +17177,18 @@ static size_t volt__copy_left(const volt_copier *c, size_t most) {
     return left < most ? (size_t)left : most;
 }
 // Returns -EINVAL also if there is no pipe: the bytes then go through the buffer.
-static int64_t volt__splice_in(int fd, void *arg) {
+static int64_t volt__copy_splice_in(int fd, void *arg) {
     volt__copy_args *a = (volt__copy_args *)arg;
     volt_copier *c = a->c;
     if (volt__pipe_take(a->cx->rt_, c->pipe_) < 0) return -EINVAL;
-    int64_t n = volt__splice(a->cx, fd, c->pipe_[1], volt__copy_left(c, VOLT__COPY_BYTES), 0);
+    int64_t n = volt__copy_splice(a->cx, fd, c->pipe_[1], volt__copy_left(c, VOLT__COPY_BYTES), 0);
     if (n > 0) c->in_pipe_ = (size_t)n;
     else volt__pipe_give(a->cx->rt_, c->pipe_, 1);
     return n;
 }
-static int64_t volt__splice_out(int fd, void *arg) {
+static int64_t volt__copy_splice_out(int fd, void *arg) {
     volt__copy_args *a = (volt__copy_args *)arg;
-    return volt__splice(a->cx, a->c->pipe_[0], fd, a->c->in_pipe_, 1);
+    return volt__copy_splice(a->cx, a->c->pipe_[0], fd, a->c->in_pipe_, 1);
 }
 
 // ---- by a buffer
@@ -17052,7 +17223,7 @@ static int volt__copy_unpipe(volt_cx *cx, volt_copier *c) {
 static volt_poll volt__copy_read(volt_cx *cx, volt_copier *c) {
     volt__copy_args args = { cx, c };
     if (!c->has_no_splice_) {
-        volt_poll p = volt_io(cx, c->from_.fd, VOLT_IN, volt__splice_in, &args);
+        volt_poll p = volt_io(cx, c->from_.fd, VOLT_IN, volt__copy_splice_in, &args);
         if (volt_is_pending(p) || volt_value(p) != -EINVAL) return p;
         c->has_no_splice_ = 1;
         volt__await_next(cx);
@@ -17072,7 +17243,7 @@ static volt_poll volt__copy_write(volt_cx *cx, volt_copier *c) {
     volt_poll p;
     if (c->n_ == 0) {
         VOLT_ASSERT(c->in_pipe_ > 0);
-        p = volt_io(cx, c->to_.fd, VOLT_OUT, volt__splice_out, &args);
+        p = volt_io(cx, c->to_.fd, VOLT_OUT, volt__copy_splice_out, &args);
         if (volt_is_pending(p)) return p;
         if (volt_value(p) != -EINVAL) {
             if (volt_value(p) > 0) c->in_pipe_ -= (size_t)volt_value(p);
@@ -17144,16 +17315,17 @@ static volt_poll volt__relay_both(volt_cx *cx, volt_relayer *r) {
                                             VOLT_ARM(&r->arm_[1], volt__relay_one(cx, r, 1))));
     VOLT_END(both->rc_);
 }
+// Returns the time at which the relay ends, unless something moves.
+static volt_time volt__relay_idle_end(const volt_relayer *r) {
+    volt_time a = r->way_[0].moved_at_, b = r->way_[1].moved_at_;
+    return volt__time_add(a > b ? a : b, r->limit_);
+}
 // Ends when nothing has moved for the limit.
 static volt_poll volt__relay_watch(volt_cx *cx, volt_relayer *r) {
     volt__relay_way *const watch = &r->idle_;
     VOLT_BEGIN(cx, watch);
-    for (;;) {
-        volt_time last = r->way_[0].moved_at_ > r->way_[1].moved_at_ ? r->way_[0].moved_at_
-                                                                      : r->way_[1].moved_at_;
-        watch->rc_ = volt__time_add(last, r->limit_);
-        if (watch->rc_ <= volt_now()) break;
-        VOLT_AWAIT(watch->rc_, volt_sleep_until(cx, watch->rc_));
+    while (volt__relay_idle_end(r) > volt_now()) {
+        VOLT_AWAIT(watch->rc_, volt_sleep_until(cx, volt__relay_idle_end(r)));
         if (watch->rc_ < 0) VOLT_RETURN(watch->rc_);
     }
     VOLT_END(0);
@@ -17532,10 +17704,8 @@ VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
 // Signals are read from a signalfd, and the end of a child from its pidfd: both are descriptors, on
 // which volt_io waits. There is no signal handler, and no call that collects other children.
 //   - A process is started by a pool thread, in volt__process_spawn: vfork suspends only that
-//     thread. The child runs volt__child_exec, which reports an error through a close-on-exec pipe.
-//   - The child shares the memory of this process until its exec: it changes nothing but its own
-//     stack, and calls only what is safe in a signal handler. It uses system calls where the C
-//     library would change other threads as well.
+//     thread. The child runs volt__child_exec (>>seam), which reports an error through a
+//     close-on-exec pipe.
 //   - state_ and pid change under lock_, which volt_process_signal holds as well: so a signal is
 //     never sent after the end was collected and the number given to another process.
 // Functions with a volt_cx are called in a poll.
@@ -17547,11 +17717,9 @@ static int volt__is_fault(int signal) {
 VOLT_API int volt_signals_open(const int *list, size_t n) {
     sigset_t set, before;
     if (n == 0) return -EINVAL;
-    sigemptyset(&set);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (list[i] == SIGKILL || list[i] == SIGSTOP || volt__is_fault(list[i])) return -EINVAL;
-        if (sigaddset(&set, list[i]) < 0) return -EINVAL;
-    }
+    if (volt__sys_signal_set(&set, list, n) < 0) return -EINVAL;
     int rc = VOLT_SYS(pthread_sigmask, SIG_BLOCK, &set, &before);
     if (rc != 0) return -rc;
     int fd = VOLT_SYS(signalfd, -1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -17583,104 +17751,6 @@ VOLT_API volt_poll volt_signals_next(volt_cx *cx, int fd, volt_signal_info *out_
 
 #if !defined(VOLT_NO_IO) && !defined(VOLT_NO_PROCESS)
 enum { VOLT__PROCESS_NONE, VOLT__PROCESS_RUNS, VOLT__PROCESS_COLLECTED };
-#ifndef VOLT_VFORK // the child; a test may refuse it
-#  define VOLT_VFORK() vfork()
-#endif
-
-// ---- the child, up to its exec
-
-enum { VOLT__CHILD_FDS = 64 }; // standard streams and further descriptors
-// What the pool thread has prepared for the child.
-typedef struct volt__child {
-    const volt_process_options *options;
-    char *const *envp;
-    const char *path; // PATH of this process
-    volt_fd_pair fd[VOLT__CHILD_FDS];
-    int n_fds, report_fd;
-} volt__child;
-
-// Ids by system calls: the functions of the C library would make all threads change theirs.
-#ifdef SYS_setresuid32
-enum { VOLT__SETGROUPS = SYS_setgroups32, VOLT__SETGID = SYS_setresgid32,
-       VOLT__SETUID = SYS_setresuid32 };
-#else
-enum { VOLT__SETGROUPS = SYS_setgroups, VOLT__SETGID = SYS_setresgid,
-       VOLT__SETUID = SYS_setresuid };
-#endif
-static int volt__child_set_ids(const volt_process_options *o) {
-    return VOLT_SYS(syscall, VOLT__SETGROUPS, 0, NULL) < 0 ||
-                   VOLT_SYS(syscall, VOLT__SETGID, o->gid, o->gid, o->gid) < 0 ||
-                   VOLT_SYS(syscall, VOLT__SETUID, o->uid, o->uid, o->uid) < 0
-               ? errno
-               : 0;
-}
-// Puts each descriptor in its place. First all are copied to numbers above the places, since the
-// place of one may be the number of another.
-static int volt__child_place_fds(volt__child *c) {
-    int above = 3;
-    for (int i = 0; i < c->n_fds; i++)
-        if (c->fd[i].there >= above) above = c->fd[i].there + 1;
-    c->report_fd = VOLT_SYS(fcntl, c->report_fd, F_DUPFD_CLOEXEC, above);
-    if (c->report_fd < 0) return errno;
-    for (int i = 0; i < c->n_fds; i++) {
-        int copy = VOLT_SYS(fcntl, c->fd[i].here, F_DUPFD_CLOEXEC, above);
-        if (copy < 0) return errno;
-        c->fd[i].here = copy;
-    }
-    for (int i = 0; i < c->n_fds; i++)
-        if (VOLT_SYS(dup2, c->fd[i].here, c->fd[i].there) < 0) return errno;
-    return 0;
-}
-static void volt__child_reset_signals(void) {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = SIG_DFL;
-    for (int i = 1; i < NSIG; i++) (void)VOLT_SYS(sigaction, i, &action, NULL);
-}
-// Tries the directories of PATH. As a shell does, goes on after an error that another directory may
-// not have, and remembers that a file was found but may not be run.
-static int volt__child_search(const volt__child *c) {
-    const char *name = c->options->argv[0], *from = c->path;
-    char *const *argv = (char *const *)(uintptr_t)c->options->argv;
-    size_t len = strlen(name);
-    char file[PATH_MAX];
-    int error = ENOENT;
-    if (strchr(name, '/')) {
-        VOLT_SYS(execve, name, argv, c->envp);
-        return errno;
-    }
-    if (len == 0) return ENOENT;
-    for (;;) {
-        size_t n = strcspn(from, ":");
-        if (n + len + 2 <= sizeof file) {
-            memcpy(file, from, n);
-            if (n > 0) file[n] = '/';
-            memcpy(file + n + (n > 0), name, len + 1);
-            VOLT_SYS(execve, file, argv, c->envp);
-            if (errno == EACCES) error = EACCES;
-            else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV &&
-                     errno != ETIMEDOUT)
-                return errno;
-        }
-        if (!from[n]) return error;
-        from += n + 1;
-    }
-}
-// Returns only if it fails: the errno.
-static int volt__child_exec(volt__child *c) {
-    const volt_process_options *o = c->options;
-    int error = 0;
-    sigset_t none;
-    volt__child_reset_signals();
-    if (o->is_session && VOLT_SYS(setsid) < 0) return errno;
-    if (o->is_group && !o->is_session && VOLT_SYS(setpgid, 0, 0) < 0) return errno;
-    if ((error = volt__child_place_fds(c)) != 0) return error;
-    if (o->dir_or_null && VOLT_SYS(chdir, o->dir_or_null) < 0) return errno;
-    if (o->has_ids && (error = volt__child_set_ids(o)) != 0) return error;
-    sigemptyset(&none);
-    VOLT_SYS(sigprocmask, SIG_SETMASK, &none, NULL);
-    return volt__child_search(c);
-}
 
 // ---- starting
 
@@ -17745,21 +17815,6 @@ static int volt__process_prepare(volt__process_fds *f, volt__child *c) {
     c->report_fd = f->report[1];
     return 0;
 }
-// Runs in the child. Reports the error of its exec, and ends.
-static void volt__child_run(volt__child *c) {
-    int error = volt__child_exec(c);
-    ssize_t n;
-    do n = VOLT_SYS(write, c->report_fd, &error, sizeof error);
-    while (n < 0 && errno == EINTR);
-    _exit(127);
-}
-// vfork alone in a function: what it changes in registers is of no other one. Returns the pid or
-// -errno.
-static __attribute__((noinline)) int volt__process_vfork(volt__child *c) {
-    pid_t pid = VOLT_VFORK();
-    if (pid == 0) volt__child_run(c);
-    return pid < 0 ? -errno : (int)pid;
-}
 // Reads the report: nothing, since the pipe was closed by the exec, or an errno. Then the child is
 // collected. Returns 0 or -errno.
 static int volt__process_report(int fd, int pid) {
@@ -17771,30 +17826,18 @@ static int volt__process_report(int fd, int pid) {
     while (VOLT_SYS(waitpid, pid, NULL, 0) < 0 && errno == EINTR) {}
     return -error;
 }
-#ifndef SYS_pidfd_open
-#  define SYS_pidfd_open 434
-#  define SYS_pidfd_send_signal 424
-#endif
 // Called by a pool thread, as the fn of volt_blocking.
 static int volt__process_spawn(void *arg) {
     volt_process *p = (volt_process *)arg;
     volt__process_fds f = { { -1, -1, -1 }, { -1, -1, -1 }, -1, { -1, -1 } };
     volt__child c;
-    sigset_t all, before;
     memset(&c, 0, sizeof c);
     c.options = p->options_;
     const char *const *envp = c.options->envp_or_null;
     c.envp = envp ? (char *const *)(uintptr_t)envp : environ;
-    c.path = getenv("PATH");
-    if (!c.path) c.path = "/usr/local/bin:/bin:/usr/bin";
+    c.path = volt__sys_path();
     int rc = volt__process_prepare(&f, &c);
-    if (rc == 0) {
-        // a handler of the program must not run in the child, on the memory of this process
-        sigfillset(&all);
-        volt__sys_sigmask(SIG_SETMASK, &all, &before);
-        rc = volt__process_vfork(&c);
-        volt__sys_sigmask(SIG_SETMASK, &before, NULL);
-    }
+    if (rc == 0) rc = VOLT_START_CHILD(&c);
     if (f.report[1] >= 0) VOLT_SYS(close, f.report[1]);
     f.report[1] = -1;
     int pid = rc;
@@ -17805,7 +17848,7 @@ static int volt__process_spawn(void *arg) {
     p->out = f.ours[1];
     p->err = f.ours[2];
     p->pid = pid;
-    p->pidfd_ = (int)VOLT_SYS(syscall, SYS_pidfd_open, pid, 0); // -1: see volt__process_wait
+    p->pidfd_ = (int)VOLT_SYS(syscall, VOLT__SYS_PIDFD_OPEN, pid, 0); // -1: see volt__process_wait
     p->state_ = VOLT__PROCESS_RUNS;
     return 0;
 }

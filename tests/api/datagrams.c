@@ -38,7 +38,7 @@ static volt_poll echoer_run(volt_cx *cx, void *arg) {
     }
     VOLT_END(0);
 }
-ROOT_TEST(datagrams_come_back_to_their_sender, {
+ROOT_TEST(datagram_is_received_once_and_answered, {
     int server, client, i, k;
     volt_addr to, here, from;
     volt_handle h;
@@ -131,7 +131,7 @@ ROOT_TEST_1(refused_datagram_is_reported_once, {
     volt_close(cx, s->fd);
     VOLT_END(0);
 }
-ROOT_TEST_1(messages_need_a_socket, {
+ROOT_TEST_1(message_on_a_file_that_is_no_socket_gives_enotsock, {
     int fd[2];
     char c;
     int64_t rc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Streams, readers, writers, copies and relays. A scripted stream cuts its bytes anywhere, and every
-// wait is cancelled once: nothing is lost, and the next call goes on.
+// Streams, readers, writers, copies and relays. A scripted stream cuts its bytes anywhere, and
+// waits are cancelled at each point: nothing is lost, and the next call goes on.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "test.h"

@@ -46,7 +46,7 @@ ROOT_TEST_1(pairs_and_pipes_carry_data_and_close_on_exec, {
 // ---- descriptors through a socket
 
 enum { MOST = 253 };
-ROOT_TEST_1(descriptors_arrive_with_their_message, {
+ROOT_TEST_1(descriptors_are_received_with_their_message, {
     int fd[2], out[MOST + 1], in[MOST + 1], k, before;
     volt_fds_info info;
     char buf[8];
