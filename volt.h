@@ -323,10 +323,10 @@
 //                 volt_group_cancel, volt_now, volt_interval_init, volt_token_* but for the wait,
 //                 volt_addr_*, volt_local_addr, volt_peer_*, volt_listen*, volt_sock_*,
 //                 volt_set_*, volt_rt_close, volt_pollset_open, volt_pollset_set, volt_udp_open,
-//                 volt_mcast_*, volt_msg_info_*, volt_socketpair, volt_pipe, volt_tty_*,
-//                 volt_serial_open, volt_dir_next, volt_signals_open, volt_process_signal,
-//                 volt_exit_text, volt_stream_of, volt_copy_failed_at, volt_relay_*; of
-//                 volt_mutex_*,
+//                 volt_mcast_*, volt_msg_info_*, volt_unix_*, volt_socketpair, volt_pipe,
+//                 volt_tty_*, volt_serial_open, volt_dir_next, volt_signals_open,
+//                 volt_process_signal, volt_process_adopt, volt_exit_text, volt_stream_of,
+//                 volt_copy_failed_at, volt_relay_*; of volt_mutex_*,
 //                 volt_rwlock_*, volt_sem_*, volt_once_*, volt_event_*, volt_wait_group_*,
 //                 volt_tracker_*, volt_notify_*, volt_barrier_*, volt_cond_*, volt_chan_*,
 //                 volt_queue_*, volt_oneshot_*, volt_bcast_*, volt_sub_*, volt_watch_* and
@@ -1223,6 +1223,27 @@ typedef struct volt_process {
     volt_job job_;
     const volt_process_options *options_;
 } volt_process;
+// The state of one volt_capture_run. The first group of members is set by the caller.
+typedef struct volt__capture_arm {
+    volt_frame frame;
+    int64_t rc_;
+} volt__capture_arm;
+typedef struct volt_capture {
+    volt_frame frame;
+    const void *input; // is written to stdin, unless n_input is 0
+    size_t n_input;
+    char *out, *err;   // room for stdout and stderr; err NULL: as .err of the options
+    size_t out_cap, err_cap;
+    volt_time grace;   // of volt_process_end
+    size_t n_out, n_err; // results: the bytes in out and err
+    volt_exit_status end;
+    volt_process_options options_;
+    volt_process process_;
+    volt__capture_arm state_[4];
+    volt_arm arm_[4];
+    volt_shield shield_;
+    int64_t rc_;
+} volt_capture;
 #endif
 
 // ---- sockets, names, poll sets
@@ -1266,6 +1287,12 @@ typedef struct volt_listen_options {
     unsigned is_reuseport; // 1: several listeners may share the port, balanced by the kernel
     unsigned is_v6only;    // 1: an IPv6 listener does not accept IPv4 connections
     unsigned is_delayed;   // 1: Nagle's algorithm stays on in accepted connections
+    // of a unix socket:
+    int type;              // SOCK_STREAM, SOCK_SEQPACKET; 0: SOCK_STREAM
+    unsigned mode;         // of its path, 0660 for example; 0: as the umask gives it
+    unsigned has_owner;    // 1: its path belongs to uid and gid
+    unsigned uid, gid;
+    unsigned is_replacing; // 1: removes a path first that a server has left behind
 } volt_listen_options;
 
 // Options of a UDP socket. Zeroed memory is the default, as is NULL in place of the struct.
@@ -2724,8 +2751,10 @@ VOLT_API int volt_peer_addr(int fd, volt_addr *out);
 //            the system has no IPv6 | another -errno
 VOLT_API int volt_listen(const char *host, unsigned port,
                          const volt_listen_options *options_or_null);
-// The same with any address. The path of a unix socket must not exist before, and is not removed.
-//   returns: as volt_listen | -EAFNOSUPPORT
+// The same with any address. The path of a unix socket must not exist, or with .is_replacing, be
+// that of a socket without a server: a connection is tried, and a second server that starts at the
+// same time is refused. The mode and the owner are set before clients can connect.
+//   returns: as volt_listen | -EAFNOSUPPORT | -EADDRINUSE, also if the path is another file
 VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *options_or_null);
 // Accepts the next connection. Skips connections that have failed already, and at most 100 in a
 // row that a firewall refuses; the next one of these ends the wait with its error. While
@@ -3095,6 +3124,16 @@ VOLT_API int volt_process_signal(volt_process *p, int signal);
 //   returns: 0 with the end in *out | -ECHILD
 VOLT_API VOLT_POLL volt_process_end(volt_cx *cx, volt_process *p, volt_time grace,
                                     volt_exit_status *out_or_null);
+// Makes *p the process of a child that another library has started, and does not wait for; for
+// volt_process_wait, _signal and _end. *p is zeroed, or has no process.
+//   returns: 0 | -ECHILD if `pid` is no child of this program | -EBUSY if *p has a process
+VOLT_API int volt_process_adopt(volt_process *p, int pid);
+// Runs a process to its end, in a group of its own, and keeps its output. If that does not fit, or
+// if it is cancelled, the process is ended as by volt_process_end, with c->grace.
+//   returns: 0, also if the process has failed: see c->end | -EMSGSIZE if out or err was full |
+//            -ECANCELED | the errors of volt_process_start
+VOLT_API VOLT_POLL volt_capture_run(volt_cx *cx, volt_capture *c,
+                                    const volt_process_options *options);
 // Closes those ends of the pipes that are left. A program that has passed one on sets it to -1.
 VOLT_API void volt_process_close(volt_cx *cx, volt_process *p);
 // Writes "status 1" or "SIGSEGV, core dumped", with a terminating 0.
@@ -3105,6 +3144,14 @@ VOLT_API int volt_exit_text(const volt_exit_status *e, char *buf, size_t len);
 
 #ifndef VOLT_NO_UNIX
 // ---- unix sockets, pipes, terminals
+// Opens a unix datagram socket with an address; NULL: without one. Of the options, those of a unix
+// socket count, but for the type.
+//   returns: a descriptor, non-blocking and close-on-exec | as volt_listen_addr
+VOLT_API int volt_unix_open(const volt_addr *a_or_null, const volt_listen_options *options_or_null);
+// Removes the path of a unix socket of this process, before it is closed. Does nothing for other
+// sockets.
+//   returns: 0 | -ENOENT if the path is gone, or another file | another -errno
+VOLT_API int volt_unix_unlink(int fd);
 // Opens two connected unix sockets of a type, or a pipe: fd[0] is its end that reads.
 //   returns: 0 with two descriptors, non-blocking and close-on-exec | -EMFILE, -ENFILE | another
 //            -errno
@@ -3136,12 +3183,14 @@ VOLT_API int volt_peer_pidfd(int fd);
 //   returns: volt_tty_raw 0 | -ENOTTY | another -errno
 VOLT_API int volt_tty_raw(volt_tty *t, int fd);
 VOLT_API void volt_tty_restore(volt_tty *t);
-// Opens a serial line in raw mode, for volt_read and volt_write. Blocks as open(2) of the device
-// does.
+// Opens a serial line in raw mode, for volt_read and volt_write. Keeps its settings as they were
+// before in *saved, for volt_tty_restore, which must come before the close. Blocks as open(2) of
+// the device does.
 //   returns: a descriptor, non-blocking and close-on-exec | -EBUSY if another process has it
 //            exclusively | -EINVAL for a speed or a format that the driver lacks | -ENOTTY |
 //            -ENOENT, or another -errno
-VOLT_API int volt_serial_open(const char *path, const volt_serial_options *options_or_null);
+VOLT_API int volt_serial_open(const char *path, const volt_serial_options *options_or_null,
+                              volt_tty *saved_or_null);
 #endif // VOLT_NO_UNIX
 
 // Opens a poll set: a level-triggered set of descriptors that another library reads and writes.
@@ -4152,7 +4201,7 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 //  [G2]  waitword change: word cas        waitword check, wait: load     writes before it        MP
 //  [G3]  notify one, all: word rmw        notify wait: word load, cas    writes before it        MP
 //  [O1]  queue put: word cas, store       queue take: word cas           the pushed entries      MP
-//  [Y1]  volt_tty_raw: store              volt_tty_restore: cas        the saved state          MP
+//  [Y1]  tty save: store                  volt_tty_restore: cas        the saved state          MP
 //  [X1]  rendezvous claim: cas            select begin, end: xchg, store which arm was met       MP
 //  [P1]  parker set: store                parker wait: load              writes before it        MP
 //  [H1]  carrier release: store           carrier acquire: load          the whole worker        MP
@@ -14486,24 +14535,93 @@ VOLT_API int volt_sock_error(int fd) {
 }
 static int volt__socket(int family) { return volt_sock_open(family, SOCK_STREAM, 0); }
 
-VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *options_or_null) {
-    int family = volt_addr_family(a), fd = volt__socket(family), rc = 0;
+// ---- the path of a unix socket
+
+// Returns the path, or NULL if the address has none: of another family, abstract, or unnamed.
+static const char *volt__addr_path(const volt_addr *a) {
+    size_t at = offsetof(struct sockaddr_un, sun_path);
+    if (volt_addr_family(a) != AF_UNIX || a->len_ <= at || !a->sa_[at]) return NULL;
+    return (const char *)a->sa_ + at; // sa_ is longer than the longest path
+}
+// Returns 1 if no server answers at the path, 0 if one does, or -errno.
+static int volt__path_is_stale(const volt_addr *a, int type) {
+    int fd = volt_sock_open(AF_UNIX, type, 0), rc = 0;
     if (fd < 0) return fd;
-    int is_ip = volt__is_ip(family);
-    if (is_ip) rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    if (rc == 0 && options_or_null && options_or_null->is_reuseport)
-        rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-    if (rc == 0 && family == AF_INET6)
-        rc = volt__set_int_option(fd, IPPROTO_IPV6, IPV6_V6ONLY,
-                                  options_or_null && options_or_null->is_v6only);
-    // accepted sockets inherit TCP_NODELAY
-    if (rc == 0 && is_ip && !(options_or_null && options_or_null->is_delayed))
-        rc = volt_set_nodelay(fd, 1);
+    if (VOLT_SYS(connect, fd, volt__addr_sa(a), a->len_) < 0)
+        rc = errno == ECONNREFUSED ? 1 : errno == EAGAIN || errno == EPROTOTYPE ? 0 : -errno;
+    VOLT_SYS(close, fd);
+    return rc;
+}
+// Removes a path that a server has left behind. Returns 0, -EADDRINUSE or -errno.
+static int volt__path_replace(const volt_addr *a, int type) {
+    struct stat st;
+    const char *path = volt__addr_path(a);
+    if (VOLT_SYS(stat, path, &st) < 0) return errno == ENOENT ? 0 : -errno;
+    if (!S_ISSOCK(st.st_mode)) return -EADDRINUSE;
+    int rc = volt__path_is_stale(a, type);
+    if (rc <= 0) return rc < 0 ? rc : -EADDRINUSE;
+    return VOLT_SYS(unlink, path) < 0 && errno != ENOENT ? -errno : 0;
+}
+// Locks the directory of the path: of two servers that replace a path at once, one must not remove
+// that of the other. Returns a descriptor, which holds the lock; -EADDRINUSE; or -errno.
+static int volt__path_lock(const char *path) {
+    char dir[sizeof(((volt_addr *)0)->sa_)];
+    const char *slash = strrchr(path, '/');
+    size_t len = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    memcpy(dir, len > 0 ? path : ".", len > 0 ? len : 1);
+    dir[len > 0 ? len : 1] = 0;
+    int fd = VOLT_SYS(open, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return -errno;
+    if (VOLT_SYS(flock, fd, LOCK_EX | LOCK_NB) == 0) return fd;
+    int rc = errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
+    VOLT_SYS(close, fd);
+    return rc;
+}
+static int volt__path_set(const char *path, const volt_listen_options *o) {
+    if (o->mode && VOLT_SYS(chmod, path, o->mode) < 0) return -errno;
+    return o->has_owner && VOLT_SYS(chown, path, o->uid, o->gid) < 0 ? -errno : 0;
+}
+// Binds a unix socket of the type, as the options say. If that fails, its path is removed again.
+static int volt__path_bind(int fd, const volt_addr *a, int type, const volt_listen_options *o) {
+    const char *path = volt__addr_path(a);
+    if (!path) return volt_sock_bind(fd, a);
+    int lock = o->is_replacing ? volt__path_lock(path) : -1, rc = 0;
+    if (o->is_replacing && lock < 0) return lock;
+    if (o->is_replacing) rc = volt__path_replace(a, type);
     if (rc == 0) rc = volt_sock_bind(fd, a);
-    if (rc == 0 && VOLT_SYS(listen, fd, options_or_null && options_or_null->backlog > 0
-                                ? options_or_null->backlog
-                                : 1024) < 0)
+    if (rc == 0) {
+        rc = volt__path_set(path, o);
+        if (rc < 0) VOLT_SYS(unlink, path);
+    }
+    if (lock >= 0) VOLT_SYS(close, lock);
+    return rc;
+}
+
+// ---- listeners
+
+static int volt__listen_ip(int fd, const volt_addr *a, const volt_listen_options *o) {
+    int rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (rc == 0 && o->is_reuseport) rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    if (rc == 0 && volt_addr_family(a) == AF_INET6)
+        rc = volt__set_int_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, o->is_v6only != 0);
+    if (rc == 0 && !o->is_delayed) rc = volt_set_nodelay(fd, 1); // accepted sockets inherit it
+    return rc < 0 ? rc : volt_sock_bind(fd, a);
+}
+VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *options_or_null) {
+    volt_listen_options o;
+    memset(&o, 0, sizeof o);
+    if (options_or_null) o = *options_or_null;
+    int family = volt_addr_family(a), is_unix = family == AF_UNIX;
+    int type = is_unix && o.type ? o.type : SOCK_STREAM;
+    int fd = volt_sock_open(family, type, 0);
+    if (fd < 0) return fd;
+    int rc = volt__is_ip(family) ? volt__listen_ip(fd, a, &o)
+             : is_unix           ? volt__path_bind(fd, a, type, &o)
+                                 : volt_sock_bind(fd, a);
+    if (rc == 0 && VOLT_SYS(listen, fd, o.backlog > 0 ? o.backlog : 1024) < 0) {
         rc = -errno;
+        if (is_unix && volt__addr_path(a)) VOLT_SYS(unlink, volt__addr_path(a));
+    }
     if (rc == 0) return fd;
     VOLT_SYS(close, fd);
     return rc;
@@ -15613,6 +15731,28 @@ VOLT_API volt_poll volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len
 #if !defined(VOLT_NO_IO) && !defined(VOLT_NO_UNIX)
 enum { VOLT__FDS_MAX = 253 }; // the most that the kernel passes by one message
 
+VOLT_API int volt_unix_open(const volt_addr *a_or_null,
+                            const volt_listen_options *options_or_null) {
+    volt_listen_options o;
+    memset(&o, 0, sizeof o);
+    if (options_or_null) o = *options_or_null;
+    if (a_or_null && volt_addr_family(a_or_null) != AF_UNIX) return -EAFNOSUPPORT;
+    int fd = volt_sock_open(AF_UNIX, SOCK_DGRAM, 0);
+    if (fd < 0 || !a_or_null) return fd;
+    int rc = volt__path_bind(fd, a_or_null, SOCK_DGRAM, &o);
+    if (rc == 0) return fd;
+    VOLT_SYS(close, fd);
+    return rc;
+}
+VOLT_API int volt_unix_unlink(int fd) {
+    volt_addr a;
+    struct stat st;
+    int rc = volt_local_addr(fd, &a);
+    if (rc < 0 || !volt__addr_path(&a)) return rc;
+    if (VOLT_SYS(stat, volt__addr_path(&a), &st) < 0) return -errno;
+    if (!S_ISSOCK(st.st_mode)) return -ENOENT;
+    return VOLT_SYS(unlink, volt__addr_path(&a)) < 0 ? -errno : 0;
+}
 VOLT_API int volt_socketpair(int type, int fd[2]) {
     int flags = type | SOCK_NONBLOCK | SOCK_CLOEXEC;
     return VOLT_SYS(socketpair, AF_UNIX, flags, 0, fd) < 0 ? -errno : 0;
@@ -15722,16 +15862,26 @@ static void volt__serial_raw(struct termios *t) {
     t->c_cc[VMIN] = 1;
     t->c_cc[VTIME] = 0;
 }
-VOLT_API int volt_tty_raw(volt_tty *t, int fd) {
+// From here on volt_tty_restore puts the state back. Returns 0 or -errno.
+static int volt__tty_save(volt_tty *t, int fd) {
     struct termios now;
     memset(t, 0, sizeof *t);
     if (VOLT_SYS(tcgetattr, fd, &now) < 0) return -errno;
     memcpy(t->state_, &now, sizeof now);
-    volt__serial_raw(&now);
-    if (VOLT_SYS(tcsetattr, fd, TCSAFLUSH, &now) < 0) return -errno;
     t->fd_ = fd;
     volt__store_rel(&t->is_raw_, 1); // [Y1] with restore, which a signal handler may call
     return 0;
+}
+VOLT_API int volt_tty_raw(volt_tty *t, int fd) {
+    struct termios raw;
+    int rc = volt__tty_save(t, fd);
+    if (rc < 0) return rc;
+    memcpy(&raw, t->state_, sizeof raw);
+    volt__serial_raw(&raw);
+    if (VOLT_SYS(tcsetattr, fd, TCSAFLUSH, &raw) == 0) return 0;
+    rc = -errno;
+    volt_tty_restore(t);
+    return rc;
 }
 VOLT_API void volt_tty_restore(volt_tty *t) {
     struct termios before;
@@ -15802,7 +15952,8 @@ static int volt__serial_lock(int fd) {
     if (VOLT_SYS(flock, fd, LOCK_EX | LOCK_NB) < 0) return errno == EWOULDBLOCK ? -EBUSY : -errno;
     return VOLT_SYS(ioctl, fd, TIOCEXCL) < 0 ? -errno : 0;
 }
-VOLT_API int volt_serial_open(const char *path, const volt_serial_options *options_or_null) {
+VOLT_API int volt_serial_open(const char *path, const volt_serial_options *options_or_null,
+                              volt_tty *saved_or_null) {
     volt_serial_options o;
     memset(&o, 0, sizeof o);
     if (options_or_null) o = *options_or_null;
@@ -15810,6 +15961,7 @@ VOLT_API int volt_serial_open(const char *path, const volt_serial_options *optio
     int fd = VOLT_SYS(open, path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) return -errno;
     int rc = o.is_exclusive ? volt__serial_lock(fd) : 0;
+    if (rc == 0 && saved_or_null) rc = volt__tty_save(saved_or_null, fd);
     if (rc == 0) rc = volt__serial_set(fd, &o);
     if (rc == 0) return fd;
     VOLT_SYS(close, fd);
@@ -17959,6 +18111,84 @@ VOLT_API void volt_process_close(volt_cx *cx, volt_process *p) {
         if (*fds[i] > 0) volt_close(cx, *fds[i]);
         *fds[i] = -1;
     }
+}
+VOLT_API int volt_process_adopt(volt_process *p, int pid) {
+    siginfo_t info;
+    if (p->state_ == VOLT__PROCESS_RUNS) return -EBUSY;
+    if (VOLT_SYS(waitid, P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0) return -errno;
+    memset(p, 0, sizeof *p);
+    p->pid = pid;
+    p->in = p->out = p->err = -1;
+    p->pidfd_ = (int)VOLT_SYS(syscall, VOLT__SYS_PIDFD_OPEN, pid, 0); // -1: see volt_process_wait
+    p->state_ = VOLT__PROCESS_RUNS;
+    return 0;
+}
+
+// ---- capture: four arms, one for each stream and one for the end
+
+// That the process reads no more is no error.
+static volt_poll volt__capture_input(volt_cx *cx, volt_capture *c) {
+    volt__capture_arm *const arm = &c->state_[0];
+    VOLT_BEGIN(cx, arm);
+    if (c->process_.in < 0) VOLT_RETURN(0);
+    VOLT_AWAIT(arm->rc_, volt_write_all(cx, c->process_.in, c->input, c->n_input));
+    volt_close(cx, c->process_.in);
+    c->process_.in = -1;
+    VOLT_END(arm->rc_ < 0 && arm->rc_ != -EPIPE ? arm->rc_ : 0);
+}
+// Reads to the end. A full buffer is an error only if there is more.
+static volt_poll volt__capture_output(volt_cx *cx, volt_capture *c, int is_err) {
+    volt__capture_arm *const arm = &c->state_[1 + is_err];
+    int *const fd = is_err ? &c->process_.err : &c->process_.out;
+    char *const buf = is_err ? c->err : c->out;
+    const size_t cap = is_err ? c->err_cap : c->out_cap;
+    size_t *const n = is_err ? &c->n_err : &c->n_out;
+    VOLT_BEGIN(cx, arm);
+    while (*fd >= 0) {
+        if (*n < cap) {
+            VOLT_AWAIT(arm->rc_, volt_read(cx, *fd, buf + *n, cap - *n));
+        } else {
+            char beyond;
+            VOLT_AWAIT(arm->rc_, volt_read_ready(cx, *fd));
+            if (arm->rc_ == 0) arm->rc_ = volt_try_read(cx, *fd, &beyond, 1);
+            if (arm->rc_ == -EAGAIN) continue;
+            if (arm->rc_ > 0) arm->rc_ = -EMSGSIZE;
+        }
+        if (arm->rc_ <= 0) break;
+        *n += (size_t)arm->rc_;
+    }
+    VOLT_END(*fd < 0 ? 0 : arm->rc_);
+}
+static volt_poll volt__capture_all(volt_cx *cx, volt_capture *c) {
+    volt__capture_arm *const arm = &c->state_[3];
+    VOLT_BEGIN(cx, arm);
+    VOLT_AWAIT(arm->rc_, VOLT_TRY_JOIN_ALL(
+        VOLT_ARM(&c->arm_[0], volt__capture_input(cx, c)),
+        VOLT_ARM(&c->arm_[1], volt__capture_output(cx, c, 0)),
+        VOLT_ARM(&c->arm_[2], volt__capture_output(cx, c, 1)),
+        VOLT_ARM(&c->arm_[3], volt_process_wait(cx, &c->process_, &c->end))));
+    VOLT_END(arm->rc_);
+}
+VOLT_API volt_poll volt_capture_run(volt_cx *cx, volt_capture *c,
+                                    const volt_process_options *options) {
+    VOLT_BEGIN(cx, c);
+    c->n_out = c->n_err = 0;
+    c->options_ = *options;
+    c->options_.in = c->n_input > 0 ? VOLT_STDIO_PIPE : VOLT_STDIO_NULL;
+    c->options_.out = VOLT_STDIO_PIPE;
+    if (c->err) c->options_.err = VOLT_STDIO_PIPE;
+    // so that no grandchild keeps a pipe open when the process has ended
+    c->options_.is_group = c->options_.ends_group = 1;
+    VOLT_AWAIT(c->rc_, volt_process_start(cx, &c->process_, &c->options_));
+    if (c->rc_ < 0) VOLT_RETURN(c->rc_);
+    VOLT_AWAIT(c->rc_, volt__capture_all(cx, c));
+    if (c->process_.state_ == VOLT__PROCESS_RUNS) {
+        volt_shield_begin(cx, &c->shield_, VOLT_NEVER);
+        VOLT_AWAIT(volt_process_end(cx, &c->process_, c->grace, &c->end));
+        volt_shield_end(cx, &c->shield_);
+    }
+    volt_process_close(cx, &c->process_);
+    VOLT_END(c->rc_);
 }
 static const char *volt__signal_name(int signal) {
     static const struct {

@@ -347,6 +347,92 @@ TEST(exit_status_is_written_as_text) {
     }
 }
 
+// ---- adopted, captured
+
+ROOT_TEST(process_of_another_library_is_adopted, {
+    volt_process p;
+    volt_exit_status end;
+    int64_t rc;
+    int pid;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->pid = fork();
+    if (s->pid == 0) _exit(9);
+    CHECK_EQ(volt_process_adopt(&s->p, 1), -ECHILD);
+    CHECK_EQ(volt_process_adopt(&s->p, s->pid), 0);
+    CHECK_EQ(volt_process_adopt(&s->p, s->pid), -EBUSY);
+    VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, &s->end));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(s->end.code, 9);
+    no_child_is_left();
+    VOLT_END(0);
+}
+enum { INPUT = 300000 };
+typedef struct {
+    volt_frame frame;
+    volt_capture c;
+    volt_process_options o;
+    int64_t rc;
+} capturer;
+static volt_poll capturer_run(volt_cx *cx, void *arg) {
+    capturer *k = (capturer *)arg;
+    VOLT_BEGIN(cx, k);
+    VOLT_AWAIT(k->rc, volt_capture_run(cx, &k->c, &k->o));
+    VOLT_END(k->rc);
+}
+ROOT_TEST_ALL(capture_keeps_output_status_and_bounds, {
+    capturer k;
+    char *in, *out, err[64];
+    volt_handle h;
+    int64_t rc;
+    int before;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->k.o.argv = SH("exit 0");
+    VOLT_AWAIT(s->rc, capturer_run(cx, &s->k)); // no room: no output, no error
+    CHECK_EQ(s->rc, 0);
+    s->before = count_fds();
+    s->in = (char *)malloc(INPUT);
+    s->out = (char *)malloc(INPUT);
+    for (int i = 0; i < INPUT; i++) s->in[i] = (char)(i * 7);
+    s->k.c = (volt_capture){ .input = s->in, .n_input = INPUT, .out = s->out, .out_cap = INPUT,
+                             .err = s->err, .err_cap = sizeof s->err };
+    s->k.o.argv = SH("cat; echo late >&2; exit 4"); // exactly full
+    VOLT_AWAIT(s->rc, capturer_run(cx, &s->k));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(s->k.c.n_out, INPUT);
+    CHECK_EQ(memcmp(s->in, s->out, INPUT), 0);
+    CHECK(s->k.c.n_err == 5 && memcmp(s->err, "late\n", 5) == 0);
+    CHECK_EQ(s->k.c.end.code, 4);
+    s->k.c.out_cap = INPUT - 1; // one byte too few
+    s->k.o.argv = SH("trap '' TERM; cat; sleep 100");
+    s->k.c.grace = VOLT_MS(1);
+    VOLT_AWAIT(s->rc, capturer_run(cx, &s->k));
+    CHECK_EQ(s->rc, -EMSGSIZE);
+    CHECK_EQ(s->k.c.end.signal, SIGKILL);
+    s->k.c.out_cap = INPUT;
+    s->k.o.argv = SH("exit 1"); // reads nothing
+    VOLT_AWAIT(s->rc, capturer_run(cx, &s->k));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(s->k.c.end.code, 1);
+    s->k.c.n_input = 0; // the grandchild has the pipe, and is ended
+    s->k.o.argv = SH("sleep 100 & echo x");
+    VOLT_AWAIT(s->rc, capturer_run(cx, &s->k));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(s->k.c.n_out, 2);
+    s->k.o.argv = SH("sleep 100");
+    SPAWN(&s->h, capturer_run, ((capturer){ .o = s->k.o, .c.grace = VOLT_MS(1) }));
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(20)));
+    volt_cancel(&s->h);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, -ECANCELED);
+    CHECK_EQ(count_fds(), s->before);
+    no_child_is_left();
+    free(s->in);
+    free(s->out);
+    VOLT_END(0);
+}
+
 // ---- signals
 
 typedef struct {

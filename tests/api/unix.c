@@ -5,6 +5,7 @@
 #include "test.h"
 #include "tasks.h"
 #include <pty.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -188,7 +189,7 @@ ROOT_TEST_1(serial_line_carries_bytes_unchanged, {
 }) {
     VOLT_BEGIN(cx, s);
     open_terminal(&s->master, s->name);
-    s->line = volt_serial_open(s->name, &(volt_serial_options){ .baud = 115200, .has_xonxoff = 0 });
+    s->line = volt_serial_open(s->name, &(volt_serial_options){ .baud = 115200 }, NULL);
     CHECK(s->line >= 0);
     CHECK(fcntl(s->line, F_GETFD) & FD_CLOEXEC);
     for (int i = 0; i < 256; i++) s->out[i] = (char)i; // control characters as well
@@ -212,8 +213,8 @@ TEST(serial_options_are_set_or_refused) {
     struct termios t;
     open_terminal(&master, name);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        CHECK_EQ(volt_serial_open(name, &bad[i]), -EINVAL);
-    int fd = volt_serial_open(name, NULL);
+        CHECK_EQ(volt_serial_open(name, &bad[i], NULL), -EINVAL);
+    int fd = volt_serial_open(name, NULL, NULL);
     CHECK(fd >= 0);
     CHECK_EQ(tcgetattr(fd, &t), 0);
     CHECK_EQ(cfgetospeed(&t), B9600);
@@ -221,15 +222,130 @@ TEST(serial_options_are_set_or_refused) {
     close(fd);
     volt_serial_options o = { .baud = 19200, .stop_bits = 2, .has_rtscts = 1, .has_xonxoff = 1,
                               .is_exclusive = 1 };
-    fd = volt_serial_open(name, &o);
+    fd = volt_serial_open(name, &o, NULL);
     CHECK(fd >= 0);
     CHECK_EQ(tcgetattr(fd, &t), 0);
     CHECK_EQ(cfgetospeed(&t), B19200);
     CHECK_EQ(t.c_cflag & (CSTOPB | CRTSCTS), CSTOPB | CRTSCTS);
     CHECK_EQ(t.c_iflag & (IXON | IXOFF), IXON | IXOFF);
-    CHECK_EQ(volt_serial_open(name, &o), -EBUSY);
+    CHECK_EQ(volt_serial_open(name, &o, NULL), -EBUSY);
     close(fd);
-    CHECK_EQ(volt_serial_open("/dev/null", NULL), -ENOTTY);
-    CHECK_EQ(volt_serial_open("/dev/no-such-line", NULL), -ENOENT);
+    CHECK_EQ(volt_serial_open("/dev/null", NULL, NULL), -ENOTTY);
+    CHECK_EQ(volt_serial_open("/dev/no-such-line", NULL, NULL), -ENOENT);
     close(master);
+}
+
+TEST(serial_line_gets_its_settings_back) {
+    int master;
+    char name[64];
+    struct termios before, after;
+    volt_tty saved;
+    int slave;
+    CHECK_EQ(openpty(&master, &slave, name, NULL, NULL), 0);
+    CHECK_EQ(tcgetattr(slave, &before), 0);
+    int fd = volt_serial_open(name, &(volt_serial_options){ .baud = 4800 }, &saved);
+    CHECK(fd >= 0);
+    CHECK_EQ(tcgetattr(slave, &after), 0);
+    CHECK_EQ(cfgetospeed(&after), B4800);
+    volt_tty_restore(&saved);
+    CHECK_EQ(tcgetattr(slave, &after), 0);
+    CHECK_EQ(cfgetospeed(&after), cfgetospeed(&before));
+    CHECK_EQ(after.c_lflag, before.c_lflag);
+    close(fd);
+    close(slave);
+    close(master);
+}
+
+// ---- paths
+
+static char dir[] = "/tmp/volt-unix-XXXXXX";
+static volt_addr addr_in_dir(const char *name) {
+    volt_addr a;
+    char text[100];
+    snprintf(text, sizeof text, "unix:%s/%s", dir, name);
+    CHECK_EQ(volt_addr_parse(&a, text), 0);
+    return a;
+}
+static const char *path_of(const volt_addr *a) { return (const char *)a->sa_ + 2; }
+TEST(unix_listener_sets_mode_and_replaces_what_is_stale) {
+    static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
+    struct stat st;
+    CHECK(mkdtemp(dir));
+    volt_addr a = addr_in_dir("s");
+    for (int i = 0; i < 2; i++) {
+        volt_listen_options o = { .type = types[i], .mode = 0640, .has_owner = 1, .uid = getuid(),
+                                  .gid = getgid() };
+        int fd = volt_listen_addr(&a, &o);
+        CHECK(fd >= 0);
+        CHECK_EQ(stat(path_of(&a), &st), 0);
+        CHECK_EQ(st.st_mode & 0777, 0640);
+        CHECK_EQ(volt_listen_addr(&a, &o), -EADDRINUSE);
+        o.is_replacing = 1;
+        CHECK_EQ(volt_listen_addr(&a, &o), -EADDRINUSE); // there is a server
+        close(fd);                                       // and it leaves its path behind
+        o.is_replacing = 0;
+        CHECK_EQ(volt_listen_addr(&a, &o), -EADDRINUSE);
+        o.is_replacing = 1;
+        fd = volt_listen_addr(&a, &o);
+        CHECK(fd >= 0);
+        CHECK_EQ(volt_unix_unlink(fd), 0);
+        CHECK_EQ(stat(path_of(&a), &st), -1);
+        CHECK_EQ(volt_unix_unlink(fd), -ENOENT);
+        close(fd);
+    }
+    // another file is never removed
+    volt_listen_options o = { .is_replacing = 1 };
+    close(open(path_of(&a), O_CREAT | O_WRONLY, 0600));
+    CHECK_EQ(volt_listen_addr(&a, &o), -EADDRINUSE);
+    CHECK_EQ(volt_unix_open(&a, &o), -EADDRINUSE);
+    CHECK_EQ(stat(path_of(&a), &st), 0);
+    CHECK(S_ISREG(st.st_mode));
+    unlink(path_of(&a));
+    // a second server that replaces at the same time is refused
+    int lock = open(dir, O_RDONLY | O_DIRECTORY);
+    CHECK_EQ(flock(lock, LOCK_EX), 0);
+    CHECK_EQ(volt_listen_addr(&a, &o), -EADDRINUSE);
+    close(lock);
+    volt_addr none = addr_in_dir("none/s");
+    CHECK_EQ(volt_listen_addr(&none, &o), -ENOENT);
+    o.mode = 0600;
+    int fd = volt_unix_open(&a, &o);
+    CHECK(fd >= 0);
+    CHECK_EQ(volt_unix_open(&a, &o), -EADDRINUSE);
+    CHECK_EQ(volt_unix_unlink(fd), 0);
+    close(fd);
+    fd = volt_unix_open(NULL, NULL);
+    CHECK(fd >= 0);
+    CHECK_EQ(volt_unix_unlink(fd), 0); // it has none
+    close(fd);
+    CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:1"), 0);
+    CHECK_EQ(volt_unix_open(&a, NULL), -EAFNOSUPPORT);
+    rmdir(dir);
+}
+ROOT_TEST_1(abstract_names_connect_seqpackets, {
+    volt_addr a;
+    volt_listen_options o;
+    int lfd, fd, got;
+    char buf[8], name[64];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    snprintf(s->name, sizeof s->name, "unix:@volt-test-%d", (int)getpid());
+    CHECK_EQ(volt_addr_parse(&s->a, s->name), 0);
+    s->o = (volt_listen_options){ .type = SOCK_SEQPACKET, .is_replacing = 1, .mode = 0600 };
+    s->lfd = volt_listen_addr(&s->a, &s->o);
+    CHECK(s->lfd >= 0);
+    CHECK_EQ(volt_listen_addr(&s->a, &s->o), -EADDRINUSE);
+    s->fd = volt_sock_open(AF_UNIX, SOCK_SEQPACKET, 0);
+    VOLT_AWAIT(s->rc, volt_connect_on(cx, s->fd, &s->a));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->got, volt_accept(cx, s->lfd));
+    VOLT_AWAIT(s->rc, volt_send(cx, s->fd, "abc", 3, 0));
+    VOLT_AWAIT(s->rc, volt_recv(cx, s->got, s->buf, sizeof s->buf, 0));
+    CHECK_EQ(s->rc, 3);
+    CHECK_EQ(volt_unix_unlink(s->lfd), 0);
+    volt_close(cx, s->fd);
+    volt_close(cx, s->got);
+    volt_close(cx, s->lfd);
+    VOLT_END(0);
 }
