@@ -556,6 +556,9 @@
 //   VOLT_API             all files                `extern`, or `static` with VOLT_STATIC
 //   VOLT_NO_IO           all files                not defined
 //   VOLT_NO_NAMES        all files                not defined, except with VOLT_NO_IO
+//   VOLT_NO_UDP, VOLT_NO_UNIX, VOLT_NO_STREAM, VOLT_NO_SIGNAL, VOLT_NO_PROCESS
+//                        all files                not defined, except with VOLT_NO_IO
+//   VOLT_NO_FILES        all files                not defined
 //   VOLT_DEBUG           all files, equal         1; 0 if NDEBUG is defined
 //   VOLT_SINGLE_THREAD   the implementation file  not defined
 //   VOLT_NO_MEMBARRIER   the implementation file  not defined
@@ -585,7 +588,11 @@
 #endif
 
 // VOLT_NO_IO leaves out the part "descriptors and sockets" of >>api: reads and writes, sockets,
-// addresses, poll sets, host names. Files (volt_file_...) stay.
+// addresses, poll sets, host names, and all that is built on them. Files (volt_file_...) stay.
+// Single parts of it are left out by VOLT_NO_UDP: volt_udp_open, multicast, control data, segments;
+// VOLT_NO_UNIX: descriptors through sockets, credentials, terminals, serial lines; VOLT_NO_STREAM:
+// streams, readers, writers, copies, relays; VOLT_NO_SIGNAL; VOLT_NO_PROCESS. VOLT_NO_FILES leaves
+// out volt_file_... and volt_dir_... .
 //
 // VOLT_SINGLE_THREAD leaves out threads. A runtime has one worker, belongs to the thread that made
 // it, and nothing in it is atomic. volt_create makes a guest. volt_block_on, volt_join_sync and
@@ -598,8 +605,19 @@
 //
 // VOLT_NO_NAMES leaves out volt_resolve and volt_tcp_connect, and with them getaddrinfo, which a
 // statically linked glibc supports only in part.
-#if defined(VOLT_NO_IO) && !defined(VOLT_NO_NAMES)
+#ifdef VOLT_NO_IO
+#  undef VOLT_NO_NAMES
+#  undef VOLT_NO_UDP
+#  undef VOLT_NO_UNIX
+#  undef VOLT_NO_STREAM
+#  undef VOLT_NO_SIGNAL
+#  undef VOLT_NO_PROCESS
 #  define VOLT_NO_NAMES
+#  define VOLT_NO_UDP
+#  define VOLT_NO_UNIX
+#  define VOLT_NO_STREAM
+#  define VOLT_NO_SIGNAL
+#  define VOLT_NO_PROCESS
 #endif
 
 // VOLT_TRACE=1 records the events of the runtime, at the cost of three clock reads per poll. Each
@@ -1068,7 +1086,7 @@ typedef struct volt_file_op {
 
 // ---- streams
 
-#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_STREAM)
+#ifndef VOLT_NO_STREAM
 // A stream of bytes in two directions: a descriptor, a TLS connection, a script of a test. A value:
 // copies of it mean the same stream. The object at `self` must outlive all of them.
 typedef struct volt_stream volt_stream;
@@ -1165,7 +1183,7 @@ typedef struct volt_relayer {
 
 // ---- signals and processes
 
-#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_SIGNAL)
+#ifndef VOLT_NO_SIGNAL
 typedef struct volt_signal_info {
     int number, code;
     int pid;        // of the sender, with the next two, if a process has sent it
@@ -1173,7 +1191,7 @@ typedef struct volt_signal_info {
     long long value; // of sigqueue(3)
 } volt_signal_info;
 #endif
-#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_PROCESS)
+#ifndef VOLT_NO_PROCESS
 // The standard streams of a child; a number above 0 is a descriptor of this process, of which the
 // child gets a copy.
 enum {
@@ -2196,6 +2214,7 @@ VOLT_API VOLT_POLL volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int
 //   memory : as volt_blocking
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *arg), void *arg);
 
+#ifndef VOLT_NO_FILES
 // ---- files
 // Each operation is one volt_blocking call, and returns its errors, too. Further errors are -errno
 // of the system call, -EINVAL for a buffer of more than 1 GiB, -EOVERFLOW for an offset beyond the
@@ -2268,6 +2287,7 @@ VOLT_API VOLT_POLL volt_dir_read(volt_cx *cx, volt_file_op *op, int fd, void *bu
 //   where  : any thread
 //   returns: 1 | 0 if none is left
 VOLT_API int volt_dir_next(const void *buf, size_t len, size_t *at, volt_dir_entry *out);
+#endif // VOLT_NO_FILES
 
 // ---- groups
 // A group owns the children that are spawned into it (volt_group_spawn). The task that spawned the
@@ -2951,7 +2971,7 @@ VOLT_API VOLT_POLL volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len
                                       volt_addr *from_or_null, volt_msg_info *info_or_null);
 #endif // VOLT_NO_UDP
 
-#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_STREAM)
+#ifndef VOLT_NO_STREAM
 // ---- streams
 // A descriptor as a stream. `end` shuts a socket down for writing, and does nothing for another
 // file.
@@ -3080,7 +3100,7 @@ VOLT_API VOLT_POLL volt_sendfile(volt_cx *cx, int fd, int file, int64_t *offset,
 VOLT_API void volt_close_reset(volt_cx *cx, int fd);
 #endif
 
-#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_SIGNAL)
+#ifndef VOLT_NO_SIGNAL
 // ---- signals
 // Blocks the signals in the calling thread, and opens a descriptor that reports them. Call it in
 // the main thread before any other thread starts, so that these inherit the mask: a signal that
@@ -3096,7 +3116,7 @@ VOLT_API int volt_signals_open(const int *list, size_t n);
 VOLT_API VOLT_POLL volt_signals_next(volt_cx *cx, int fd, volt_signal_info *out_or_null);
 #endif
 
-#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_PROCESS)
+#ifndef VOLT_NO_PROCESS
 // ---- processes
 // No handler of SIGCHLD and no waitpid(-1): volt waits for its own children only. Each started
 // process ends in one of volt_process_wait and volt_process_end; until then it is a child of this
@@ -3866,7 +3886,7 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 // The child shares the memory of this process until its exec. It changes nothing but its own stack,
 // and calls only functions that are safe in a signal handler, directly: a test replaces
 // VOLT_START_CHILD as a whole.
-#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_PROCESS)
+#ifndef VOLT_NO_PROCESS
 enum { VOLT__CHILD_FDS = 64 }; // standard streams and further descriptors
 // What the pool thread has prepared for the child.
 typedef struct volt__child {
@@ -3997,7 +4017,7 @@ static const char *volt__sys_path(void) {
 #  define VOLT_START_CHILD(child_) volt__sys_start_child(child_)
 #endif
 #endif
-#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_SIGNAL)
+#ifndef VOLT_NO_SIGNAL
 // Returns 0, or -EINVAL for a number that is no signal.
 static int volt__sys_signal_set(sigset_t *set, const int *list, size_t n) {
     sigemptyset(set);
@@ -13870,6 +13890,7 @@ VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
 //     data was transferred. Only pread and pwrite are repeated after EINTR.
 // The volt_file_ functions are called in a poll. volt__file_run and the functions that it calls run
 // on a pool thread; under VOLT_SINGLE_THREAD they run inside the poll.
+#ifndef VOLT_NO_FILES
 enum {
     VOLT__FILE_OPEN,
     VOLT__FILE_PREAD,
@@ -14217,6 +14238,7 @@ VOLT_API int volt_dir_next(const void *buf, size_t len, size_t *at, volt_dir_ent
     }
     return 0;
 }
+#endif // VOLT_NO_FILES
 
 //==================================================================================================
 // >>sockets  addresses, options, opening
@@ -15364,6 +15386,26 @@ VOLT_API volt_poll volt_sendmmsg(volt_cx *cx, int fd, struct mmsghdr *v, unsigne
     return volt__message_poll(cx, fd, VOLT__WR, volt__sendmmsg_call, &args);
 }
 
+#if !defined(VOLT_NO_UDP) || !defined(VOLT_NO_UNIX)
+// Appends one item of control data. Returns 0 or -ENOSPC.
+static int volt__message_control(struct msghdr *m, size_t room, int level, int type,
+                                 const void *data, size_t len) {
+    size_t at = m->msg_controllen;
+    struct cmsghdr head;
+    if (at + CMSG_SPACE(len) > room) return -ENOSPC;
+    char *to = (char *)m->msg_control + at;
+    memset(&head, 0, sizeof head);
+    memset(to, 0, CMSG_SPACE(len));
+    head.cmsg_len = (__typeof__(head.cmsg_len))CMSG_LEN(len);
+    head.cmsg_level = level;
+    head.cmsg_type = type;
+    memcpy(to, &head, sizeof head);
+    memcpy(to + CMSG_LEN(0), data, len);
+    m->msg_controllen = (__typeof__(m->msg_controllen))(at + CMSG_SPACE(len));
+    return 0;
+}
+#endif
+
 #ifndef VOLT_NO_UDP
 // ---- opening, multicast
 
@@ -15545,23 +15587,6 @@ VOLT_API void volt_msg_info_reply(const volt_msg_info *received, volt_msg_info *
     out->has |= VOLT_MSG_INTERFACE;
     out->if_index = received->if_index;
 }
-// Appends one item. Returns 0 or -ENOSPC.
-static int volt__message_control(struct msghdr *m, size_t room, int level, int type,
-                                 const void *data, size_t len) {
-    size_t at = m->msg_controllen;
-    struct cmsghdr head;
-    if (at + CMSG_SPACE(len) > room) return -ENOSPC;
-    char *to = (char *)m->msg_control + at;
-    memset(&head, 0, sizeof head);
-    memset(to, 0, CMSG_SPACE(len));
-    head.cmsg_len = (__typeof__(head.cmsg_len))CMSG_LEN(len);
-    head.cmsg_level = level;
-    head.cmsg_type = type;
-    memcpy(to, &head, sizeof head);
-    memcpy(to + CMSG_LEN(0), data, len);
-    m->msg_controllen = (__typeof__(m->msg_controllen))(at + CMSG_SPACE(len));
-    return 0;
-}
 // The address and the interface are one item of control data.
 static int volt__msg_info_put_local(struct msghdr *m, size_t room, const volt_msg_info *info) {
     struct in_pktinfo v4;
@@ -15728,7 +15753,7 @@ VOLT_API volt_poll volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len
 //     returns, so that a peer cannot fill the table of this process.
 //   - No function here waits, except volt_send_fds and volt_recv_fds, which are called in a poll.
 // Any thread may call the others.
-#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_UNIX)
+#ifndef VOLT_NO_UNIX
 enum { VOLT__FDS_MAX = 253 }; // the most that the kernel passes by one message
 
 VOLT_API int volt_unix_open(const volt_addr *a_or_null,
@@ -15967,7 +15992,7 @@ VOLT_API int volt_serial_open(const char *path, const volt_serial_options *optio
     VOLT_SYS(close, fd);
     return rc;
 }
-#endif // VOLT_NO_IO, VOLT_NO_UNIX
+#endif // VOLT_NO_UNIX
 
 //==================================================================================================
 // >>net  accept, connect, closing, readiness, poll sets
@@ -16410,7 +16435,7 @@ VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p) {
 //   - frozen_ is the length that a write in progress was given: its polls pass the same bytes.
 //   - is_moving_ and moved_: the progress of a call that fills or empties memory of the caller's.
 // All functions are called by one task, those with a volt_cx in its polls.
-#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_STREAM)
+#ifndef VOLT_NO_STREAM
 // A poll that calls operations of a stream one after the other awaits each of them.
 static inline void volt__await_next(volt_cx *cx) {
     (void)cx;
@@ -17256,7 +17281,7 @@ VOLT_API volt_poll volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 //     that waits costs no descriptor. A file that cannot be spliced is found out by -EINVAL.
 //   - n_copied_ counts the bytes that were written.
 // All functions are called by one task, in its polls.
-#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_STREAM)
+#ifndef VOLT_NO_STREAM
 enum { VOLT__COPY_BYTES = 65536, VOLT__COPY_BUFFER = 16384 };
 typedef struct volt__copy_args {
     volt_cx *cx;
@@ -17861,7 +17886,7 @@ VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
 //   - state_ and pid change under lock_, which volt_process_signal holds as well: so a signal is
 //     never sent after the end was collected and the number given to another process.
 // Functions with a volt_cx are called in a poll.
-#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_SIGNAL)
+#ifndef VOLT_NO_SIGNAL
 static int volt__is_fault(int signal) {
     return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
            signal == SIGTRAP || signal == SIGSYS || signal == SIGABRT;
@@ -17901,7 +17926,7 @@ VOLT_API volt_poll volt_signals_next(volt_cx *cx, int fd, volt_signal_info *out_
 }
 #endif
 
-#if !defined(VOLT_NO_IO) && !defined(VOLT_NO_PROCESS)
+#ifndef VOLT_NO_PROCESS
 enum { VOLT__PROCESS_NONE, VOLT__PROCESS_RUNS, VOLT__PROCESS_COLLECTED };
 
 // ---- starting
