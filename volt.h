@@ -136,19 +136,30 @@
 // whose name contains `try_` never waits; one whose name ends in `_sync` blocks the thread. Errors
 // of the kernel are passed on unchanged. The results that volt itself gives:
 //   -ECANCELED    the scope of this wait was cancelled. Nothing was consumed, except by a
-//                 volt_read_exact or volt_write_all that had begun (see volt_progress), and by a
+//                 volt_read_exact, volt_write_all or volt_writev_all that had begun (see
+//                 volt_progress), a volt_put_wait or volt_reader_read_exact (see volt_writer_moved,
+//                 volt_reader_moved), a volt_copy (which can go on), a volt_relay, and a
 //                 volt_blocking_detach, whose function may run on. volt_group_spawn: the group is
 //                 being closed. volt_token_hook: the token is cancelled
 //   -ETIMEDOUT    volt_within, volt_before, `_sync`: the time is up and the inner wait has ended.
 //                 volt_timer_fired tells it from the same result of the inner wait. volt_run:
-//                 .drain_timeout has passed. From the kernel: a dead connection
+//                 .drain_timeout has passed. volt_relay: no byte has moved. From the kernel: a dead
+//                 connection
 //   -EAGAIN       a `try_` function would have to wait. volt_try_join: the task has not ended.
 //                 volt_watch_set_if: another writer was first. volt_create: no thread could be
 //                 started. volt_blocking*, volt_file_*, volt_resolve: no thread could be started;
 //                 volt_resolve also: the name server does not answer. volt_connect: the backlog of
 //                 a unix listener is full. volt_dump: `fd` took nothing for a second
-//   -EPIPE        the peer, channel, semaphore or tracker is closed. volt_read_exact: the stream
-//                 ended early
+//   -EPIPE        the peer, channel, semaphore or tracker is closed. volt_read_exact, records: the
+//                 stream ended early
+//   -EMSGSIZE     a message, line, record or output that is too long for its buffer, or will never
+//                 fit into it
+//   -ENOBUFS      volt_put*: no room now. From the kernel: no memory for a message
+//   -EBADMSG      volt_read_record: a negative length
+//   -EOPNOTSUPP   volt_stream_ready, volt_reader_ready: the stream has no such wait
+//   -ENOTSOCK     an operation of sockets on another file
+//   -ESRCH        volt_process_signal: the process has ended
+//   -ENODEV       an address with an interface that does not exist
 //   -EOVERFLOW    more permits, members or entries than can be counted. volt_sub_recv: messages
 //                 were lost. Files: an offset beyond the off_t of the C library
 //   -EBADF        not a descriptor, or closed during the wait
@@ -166,12 +177,13 @@
 //   -EDEADLK      a call that blocks, made on a worker
 //   -EINPROGRESS  volt_shutdown called by a task: the shutdown has begun
 //   -EBUSY        volt_destroy: the runtime is still in use. volt_rt_step: another thread makes a
-//                 step. VOLT_DUMP_CRASH: a lock is held
+//                 step. VOLT_DUMP_CRASH: a lock is held. volt_serial_open: another process has the
+//                 line. volt_process_adopt: there is a process
 //   -ENOENT       volt_group_next: no child and no result is left. volt_resolve: no such name.
 //                 volt_worker_stats: no such worker
 //   -EIO          volt_resolve: the system's resolver failed
 //   -ENOSYS       compiled without VOLT_TRACE
-//   -ECHILD       called by a forked child
+//   -ECHILD       called by a forked child. volt_process_*: no process to wait for
 // Running out of memory, descriptors or threads is an error of the call that needed them, never an
 // abort. The program is stopped only for misuse that no result could report.
 //
@@ -410,6 +422,11 @@
 //                       guest: 3 more, to suppress SIGPIPE. A terminal, or a pipe as 0, 1, 2: fstat
 //                       twice, or fcntl 3 times. A debug build: fcntl or fstat before each call on
 //                       a file that is not a socket
+//   volt_read_ready     none while the readiness is known. volt_copy: splice, and for the first
+//                       bytes of a burst pipe2, unless the runtime has a pipe left
+//   volt_file_pread     preadv2, and if the data is not cached, pread by a pool thread
+//   volt_process_start  by a pool thread: vfork, pipe2 and read for the error of the exec,
+//                       pidfd_open; waitid twice at the end. Before Linux 5.3 waitid every 10 ms
 //   expired time limit  the inner call once more, after a poll
 //   spawn from outside  none, or a write to an eventfd; a thread that waits: futex
 //   contended lock      futex, and membarrier, which interrupts the running threads of the process;
@@ -419,7 +436,8 @@
 //                       .workers and .seed: sched_getaffinity, files of the cgroup, getrandom. Once
 //                       per process membarrier, some ms if it has other threads by then
 // Calls and flags that an old kernel or a seccomp filter lacks are replaced, with nothing to
-// configure: epoll_pwait2, accept4, flags of eventfd, FUTEX_WAIT_BITSET, getrandom, SO_PROTOCOL;
+// configure: epoll_pwait2, accept4, flags of eventfd, FUTEX_WAIT_BITSET, getrandom, SO_PROTOCOL,
+// recvmmsg, sendmmsg, UDP_SEGMENT, UDP_GRO, preadv2, splice, pidfd_open;
 // MADV_WIPEONFORK (then calls from outside use getpid), EPOLLEXCLUSIVE (then the watchdog wakes all
 // sleepers), membarrier (then a lock costs one more atomic operation). A filter that refuses
 // membarrier must be installed before the first runtime is created: later it stops the program.
@@ -432,7 +450,69 @@
 // numbers below 4,194,304 (others: -EBADF). One await has at most 200 arms, a task 253 nested
 // shields and 65535 simultaneous waits (each child of volt_join_all counts); one more stops the
 // program. A hand-written poll function that calls operations of volt must be awaited by a function
-// with VOLT_BEGIN. There is no io_uring backend, and no Windows, macOS or BSD.
+// with VOLT_BEGIN. There is no io_uring backend, and no Windows, macOS or BSD. There is no TLS
+// either: a library for it becomes a volt_stream in some 200 lines. A child that must end with its
+// parent has to do so itself: PR_SET_PDEATHSIG would follow the pool thread that has started it.
+//
+// ---- input and output: which function for which purpose
+//   bytes of a socket, pipe, terminal    volt_read, volt_write, their _exact and _all forms
+//   many idle connections                volt_read_ready, then volt_try_read into the stack
+//   datagrams, packets                   volt_recv, volt_send ...; UDP: volt_udp_open
+//   many datagrams at once               volt_recvmmsg, volt_sendmmsg; volt_send_segments and
+//                                        volt_recv_segments, several times as fast
+//   lines, records                       volt_reader, volt_writer
+//   from one connection to another       volt_copy, volt_relay; a file: volt_sendfile
+//   files                                volt_file_...; a configuration: volt_file_replace
+//   a unix socket with access control    volt_listen_addr with .mode, volt_peer_cred
+//   descriptors to another process       volt_send_fds, volt_recv_fds
+//   a serial line                        volt_serial_open, then as a socket
+//   TLS, a test without a network        a volt_stream of your own, for readers, writers, copies
+//   a signal                             volt_signals_open before volt_run, volt_signals_next
+//   a child process                      volt_process_start, volt_process_wait; its output alone:
+//                                        volt_capture_run
+//   any other descriptor                 volt_io, with the system call as a function
+// A program that echoes datagrams until a signal comes:
+//
+//     // fragment
+//     #include <signal.h>
+//     typedef struct {
+//         volt_frame frame;
+//         int udp, signals;
+//         volt_arm datagram, signal;
+//         volt_addr from;
+//         char buf[1500];
+//         int64_t n;
+//     } echo;
+//     static volt_poll echo_run(volt_cx *cx, void *state) {
+//         echo *s = (echo *)state;
+//         VOLT_BEGIN(cx, s);
+//         for (;;) {
+//             VOLT_AWAIT(VOLT_SELECT(
+//                 VOLT_ARM(&s->datagram,
+//                          volt_recvfrom(cx, s->udp, s->buf, sizeof s->buf, 0, &s->from)),
+//                 VOLT_ARM(&s->signal, volt_signals_next(cx, s->signals, NULL))));
+//             if (s->signal.fired) break;
+//             s->n = s->datagram.value;
+//             if (s->n < 0) continue; // too long for the buffer, for example
+//             VOLT_AWAIT(s->n, volt_sendto(cx, s->udp, s->buf, (size_t)s->n, 0, &s->from));
+//         }
+//         VOLT_END(0);
+//     }
+//     static int echo_main(void) { // before any other thread starts
+//         static const int stop[] = { SIGINT, SIGTERM };
+//         static echo s;
+//         volt_addr here;
+//         volt_addr_make(&here, "127.0.0.1", 7007);
+//         s.signals = volt_signals_open(stop, 2);
+//         s.udp = volt_udp_open(&here, NULL);
+//         if (s.signals < 0 || s.udp < 0) return 1;
+//         return volt_run(NULL, echo_run, &s) < 0;
+//     }
+//
+// Datagrams and errors: an error of a connected socket, such as -ECONNREFUSED, belongs to a
+// datagram that was sent earlier. The call that returns it has sent or received nothing, and the
+// next one may succeed, which proves nothing either. A socket that is not connected gets no such
+// errors.
 //
 // ---- descriptors
 // Close descriptors with volt_close, because volt keeps a table entry for each number that it has
@@ -455,28 +535,10 @@
 // The threads of a runtime block all signals except those that report a fault: SIGSEGV, SIGBUS,
 // SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT. Other signals go to the application's threads. The
 // thread of volt_run keeps its mask, and pthread_cancel does not end it before volt_run returns. To
-// stop on a signal, block it in all threads before volt_run and wait for a signalfd with
-// volt_readable.
-// A child process inherits the mask of the thread that starts it: with all signals blocked, SIGTERM
-// would not end it. So a task that starts one gives it an empty mask:
-//
-//     // fragment
-//     #include <signal.h>
-//     #include <spawn.h>
-//     static int start_child(pid_t *pid, char *const argv[], char *const envp[]) {
-//         posix_spawnattr_t attributes;
-//         sigset_t none;
-//         sigemptyset(&none);
-//         int rc = posix_spawnattr_init(&attributes);
-//         if (rc != 0) return -rc;
-//         posix_spawnattr_setsigmask(&attributes, &none);
-//         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-//         rc = posix_spawn(pid, argv[0], NULL, &attributes, argv, envp);
-//         posix_spawnattr_destroy(&attributes);
-//         return -rc;
-//     }
-//
-// Between fork and exec, pthread_sigmask(SIG_SETMASK, &none, NULL) does the same.
+// stop on a signal, call volt_signals_open in the main thread before any other thread starts.
+// A process of volt_process_start has no signal blocked or ignored. A child that a task starts in
+// another way inherits the mask of its thread, in which SIGTERM would not end it: give it an empty
+// one, by POSIX_SPAWN_SETSIGMASK, or by pthread_sigmask between fork and exec.
 //
 // ---- fork
 // A forked child has no workers and shares the epoll instances of its parent. In the child,
