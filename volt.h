@@ -1340,6 +1340,7 @@ typedef struct volt_addr {
     uint32_t len_, align_;
     unsigned char sa_[120]; // the len_ bytes of a sockaddr_in, _in6 or _un
 } volt_addr;
+enum { VOLT_ADDR_TEXT = 128 }; // room for the text of any address, see volt_addr_format
 // The memory of one volt_resolve, in the state struct. Zero-valid.
 typedef struct volt_lookup {
     struct volt__query *query_; // shared by concurrent lookups of the same name
@@ -2784,11 +2785,12 @@ VOLT_API int volt_token_unhook(volt_hook *h);
 // Descriptors are plain ints. Close them with volt_close, see "descriptors" in >>manual. Functions
 // without a volt_cx may be called by any thread, except volt_pollset_wait_sync.
 
-// Parses "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80", "unix:/path" or "unix:@name", which is an
-// abstract name. Host names are not accepted.
+// Parses "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80", "*:80" for all addresses, IPv6 and IPv4,
+// "unix:/path", or "unix:@name", which is an abstract name. Host names are not accepted.
 //   returns: 0 | -EINVAL | -ENODEV if there is no interface of that name
 VOLT_API int volt_addr_parse(volt_addr *a, const char *text);
-// Writes the address in the same form, with a terminating 0. A 0 inside an abstract name becomes @.
+// Writes the address in the same form, with a terminating 0. VOLT_ADDR_TEXT bytes are enough. A 0
+// inside an abstract name becomes @.
 //   returns: the length without the 0 | -ENOSPC if `len` is too small | -EAFNOSUPPORT
 VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len);
 // The address of a numeric host; NULL: all addresses, IPv6 and IPv4.
@@ -14413,6 +14415,7 @@ VOLT_API int volt_addr_parse(volt_addr *a, const char *text) {
     if (len >= sizeof host) return -EINVAL;
     memcpy(host, text, len);
     host[len] = 0;
+    if (strcmp(host, "*") == 0 && !is_v6) return volt__addr_ip(a, "::", port);
     if ((strchr(host, ':') != NULL) != is_v6) return -EINVAL; // "::1:80" is ambiguous
     return volt__addr_ip(a, host, port);
 }

@@ -214,12 +214,12 @@ typedef struct {
 // Echoes nothing: reads what comes, into its stack, until the end.
 static volt_poll drain_run(volt_cx *cx, void *arg) {
     drain *d = (drain *)arg;
-    char buf[64];
     VOLT_BEGIN(cx, d);
     for (;;) {
         VOLT_AWAIT(d->rc, volt_read_ready(cx, d->fd));
         if (d->rc < 0) VOLT_RETURN(d->rc);
         d->n_ready++;
+        char buf[64];
         d->rc = volt_try_read(cx, d->fd, buf, sizeof buf);
         if (d->rc == -EAGAIN) continue;
         if (d->rc <= 0) break;
@@ -378,8 +378,8 @@ ROOT_TEST_1(read_ready_of_a_disk_file_ends_at_once, {
     char c[8];
     int64_t rc;
 }) {
-    char name[] = "/tmp/volt-test-XXXXXX";
     VOLT_BEGIN(cx, s);
+    char name[] = "/tmp/volt-test-XXXXXX";
     s->fd = mkstemp(name);
     CHECK(s->fd >= 0);
     unlink(name);

@@ -408,8 +408,8 @@ TEST(addr_format_takes_unix_path_without_terminator) {
     memset(&a, 'y', sizeof a);
     memcpy(a.sa_, &un, sizeof un);
     a.len_ = sizeof un;
-    CHECK_EQ(volt_addr_format(&a, text, sizeof text), 5 + sizeof un.sun_path - 1);
-    CHECK_EQ(strspn(text + 5, "x"), sizeof un.sun_path - 1);
+    CHECK_EQ(volt_addr_format(&a, text, sizeof text), 5 + sizeof un.sun_path);
+    CHECK_EQ(strspn(text + 5, "x"), sizeof un.sun_path);
 }
 ROOT_TEST_1(pollset_refuses_invalid_arguments, {
     volt_pollset p;

@@ -636,8 +636,8 @@ ROOT_TEST_1(sendfile_sends_a_file_from_its_offset, {
     volt_handle h;
     unsigned char *data;
 }) {
-    char name[] = "/tmp/volt-test-XXXXXX";
     VOLT_BEGIN(cx, s);
+    char name[] = "/tmp/volt-test-XXXXXX";
     s->data = (unsigned char *)malloc(BULK + 10);
     for (size_t i = 0; i < BULK; i++) s->data[10 + i] = pattern(i);
     s->file = mkstemp(name);
