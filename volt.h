@@ -1139,7 +1139,8 @@ typedef struct volt_detached_job {
 typedef struct volt_file_op {
     volt_job job_;
     int kind_, fd_, flags_;
-    unsigned mode_, waits_; // waits: the file system has no reads that do not wait
+    unsigned mode_, is_run_; // is_run: of a close
+    unsigned waits_; // waits: the file system has no reads that do not wait
     const char *path_, *to_;
     void *buf_;
     size_t len_;
@@ -2836,8 +2837,9 @@ VOLT_API int volt_peer_addr(int fd, volt_addr *out);
 VOLT_API int volt_listen(const char *host, unsigned port,
                          const volt_listen_options *options_or_null);
 // The same with any address. The path of a unix socket must not exist, or with .is_replacing, be
-// that of a socket without a server: a connection is tried, and a second server that starts at the
-// same time is refused. The mode and the owner are set before clients can connect.
+// that of a socket without a server: a connection is tried. Meanwhile the directory is locked by
+// flock(2), and a second server that replaces a path in it is refused. The mode and the owner are
+// set before clients can connect.
 //   returns: as volt_listen | -EAFNOSUPPORT | -EADDRINUSE, also if the path is another file
 VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *options_or_null);
 // Accepts the next connection. Skips connections that have failed already, and at most 100 in a
@@ -3982,8 +3984,9 @@ static int volt__child_place_fds(volt__child *c) {
     int above = 3;
     for (int i = 0; i < c->n_fds; i++)
         if (c->fd[i].there >= above) above = c->fd[i].there + 1;
-    c->report_fd = fcntl(c->report_fd, F_DUPFD_CLOEXEC, above);
-    if (c->report_fd < 0) return errno;
+    int report_fd = fcntl(c->report_fd, F_DUPFD_CLOEXEC, above);
+    if (report_fd < 0) return errno; // the report goes through the old one
+    c->report_fd = report_fd;
     for (int i = 0; i < c->n_fds; i++) {
         int copy = fcntl(c->fd[i].here, F_DUPFD_CLOEXEC, above);
         if (copy < 0) return errno;
@@ -4045,7 +4048,7 @@ static int volt__child_exec(volt__child *c) {
 }
 
 // Runs in the child. Reports the error of its exec, and ends.
-static void volt__child_run(volt__child *c) {
+static __attribute__((noreturn)) void volt__child_run(volt__child *c) {
     int error = volt__child_exec(c);
     ssize_t n;
     do n = write(c->report_fd, &error, sizeof error);
@@ -7702,6 +7705,7 @@ struct volt_rt {
     struct volt__query *queries; // under names_lock: host lookups in progress
     uint32_t pipes_lock, n_pipes;
     int pipes[VOLT__PIPES][2]; // under pipes_lock: empty pipes, for the next copy
+    uint32_t knows_segments;   // W any, R any: 1 once the kernel was seen to know UDP_SEGMENT
 };
 
 // If VOLT_MAX_WORKERS is 1, this constant lets the compiler drop all code for several workers.
@@ -14109,7 +14113,9 @@ static int volt__file_run(void *arg) {
     case VOLT__FILE_TRUNCATE: return volt__file_truncate(op);
     case VOLT__FILE_FSTAT:
         return volt__file_result(VOLT_SYS(fstat, op->fd_, (struct stat *)op->buf_));
-    case VOLT__FILE_CLOSE: return volt__file_result(VOLT_SYS(close, op->fd_));
+    case VOLT__FILE_CLOSE:
+        op->is_run_ = 1; // see volt_file_close
+        return volt__file_result(VOLT_SYS(close, op->fd_));
     case VOLT__FILE_LOAD: return volt__file_load(op);
     case VOLT__FILE_SAVE: return volt__file_save(op);
     case VOLT__FILE_REPLACE: return volt__file_replace(op);
@@ -14146,7 +14152,7 @@ static int64_t volt__file_read_cached(volt_file_op *op, int fd, void *buf, size_
     if (op->waits_ || len == 0 || len > VOLT__FILE_MAX || offset < 0 || (off_t)offset != offset)
         return 0;
     ssize_t n = VOLT_SYS(preadv2, fd, &part, 1, (off_t)offset, RWF_NOWAIT);
-    if (n < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL)) op->waits_ = 1;
+    if (n < 0 && (errno == EOPNOTSUPP || volt__sys_is_unsupported(errno))) op->waits_ = 1;
     if (n <= 0) return 0;
     if ((size_t)n == len) return n;
     return VOLT_SYS(fstat, fd, &st) == 0 && offset + n >= st.st_size ? n : 0;
@@ -14225,7 +14231,7 @@ VOLT_API volt_poll volt_file_close(volt_cx *cx, volt_file_op *op, int fd) {
     volt__file_args(&c, VOLT__FILE_CLOSE, fd, NULL, NULL, 0);
     volt_poll p = volt__file_submit(cx, op, &c);
     // the job has not run
-    if (!volt_is_pending(p) && (volt_value(p) == -ECANCELED || volt_value(p) == -EAGAIN))
+    if (!volt_is_pending(p) && !op->is_run_)
         p = volt_ready(volt__file_result(VOLT_SYS(close, fd)));
     return p;
 }
@@ -15469,6 +15475,13 @@ static int volt__message_control(struct msghdr *m, size_t room, int level, int t
     m->msg_controllen = (__typeof__(m->msg_controllen))(at + CMSG_SPACE(len));
     return 0;
 }
+// CMSG_NXTHDR, which in musl is an expression that compilers warn of.
+static struct cmsghdr *volt__message_next(const struct msghdr *m, struct cmsghdr *c) {
+    size_t from = (size_t)((char *)c - (char *)m->msg_control), left = m->msg_controllen - from;
+    size_t step = CMSG_ALIGN((size_t)c->cmsg_len);
+    if (c->cmsg_len < sizeof *c || left < step || left - step < sizeof *c) return NULL;
+    return (struct cmsghdr *)(void *)((char *)c + step);
+}
 #endif
 
 #ifndef VOLT_NO_UDP
@@ -15638,10 +15651,9 @@ static void volt__msg_info_add(volt_msg_info *out, const struct cmsghdr *c) {
     }
 }
 VOLT_API void volt_msg_info_get(const struct msghdr *m, volt_msg_info *out) {
-    struct msghdr *head = (struct msghdr *)(uintptr_t)m; // only read: CMSG_NXTHDR takes no const
     memset(out, 0, sizeof *out);
     if (m->msg_flags & MSG_CTRUNC) out->has |= VOLT_MSG_INFO_IS_CUT;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(head); c; c = CMSG_NXTHDR(head, c))
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = volt__message_next(m, c))
         volt__msg_info_add(out, c);
 }
 VOLT_API void volt_msg_info_reply(const volt_msg_info *received, volt_msg_info *out) {
@@ -15710,7 +15722,18 @@ typedef struct volt__message_segments {
     volt_msg_info info;
     char *buf;
     size_t len, size;
+    uint32_t *is_known; // of the runtime: 1 if the kernel knows UDP_SEGMENT
 } volt__message_segments;
+// A kernel without UDP_SEGMENT (before Linux 4.18) ignores this control data, and would send all as
+// one datagram. So the option is read until it was once there.
+static int volt__message_knows_segments(const volt__message_segments *s, int fd) {
+    int size = 0;
+    socklen_t len = sizeof size;
+    if (volt__load_rlx(s->is_known)) return 1; // rlx: the kernel does not change
+    if (VOLT_SYS(getsockopt, fd, IPPROTO_UDP, VOLT__UDP_SEGMENT, &size, &len) < 0) return 0;
+    volt__store_rlx(s->is_known, 1u); // rlx: as above
+    return 1;
+}
 // Sends up to 64 datagrams from `at` on as one. Returns the number of bytes or -errno.
 static int64_t volt__send_joined(int fd, volt__message_segments *s, size_t at) {
     char room[CMSG_SPACE(sizeof(uint16_t))] __attribute__((aligned(16)));
@@ -15756,6 +15779,7 @@ static int64_t volt__send_segments_call(int fd, void *arg) {
     volt__message_segments *s = (volt__message_segments *)arg;
     size_t at = 0;
     int is_apart = s->size > VOLT__SEGMENTS_BYTES / 2 || s->len <= s->size;
+    if (!is_apart) is_apart = !volt__message_knows_segments(s, fd);
     while (at < s->len) {
         int64_t rc = is_apart ? volt__send_apart(fd, s, at) : volt__send_joined(fd, s, at);
         if (!is_apart && volt__is_not_joined(rc)) {
@@ -15779,6 +15803,7 @@ VOLT_API volt_poll volt_send_segments(volt_cx *cx, int fd, const void *buf, size
     s.buf = (char *)(uintptr_t)buf; // only read
     s.len = len;
     s.size = segment;
+    s.is_known = &cx->rt_->knows_segments;
     return volt__message_poll(cx, fd, VOLT__WR, volt__send_segments_call, &s);
 }
 static int64_t volt__recv_segments_call(int fd, void *arg) {
@@ -15904,7 +15929,7 @@ static int64_t volt__recv_fds_call(int fd, void *arg) {
     head->msg_controllen = sizeof m->control;
     int64_t rc = volt__recvmsg_once(fd, head, MSG_CMSG_CLOEXEC);
     if (rc < 0) return rc;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(head); c; c = CMSG_NXTHDR(head, c))
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(head); c; c = volt__message_next(head, c))
         if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) volt__take_fds(m, c);
     if (head->msg_flags & MSG_CTRUNC) m->info.is_surplus = 1; // the kernel has closed some
     m->info.is_cut = (head->msg_flags & MSG_TRUNC) != 0;
@@ -15978,7 +16003,7 @@ VOLT_API void volt_tty_restore(volt_tty *t) {
     int raw = 1, error = errno;
     if (!volt__cas_acq_rel(&t->is_raw_, &raw, 0)) return; // [Y1] with raw; else: done already
     memcpy(&before, t->state_, sizeof before);
-    VOLT_SYS(tcsetattr, t->fd_, TCSAFLUSH, &before);
+    while (VOLT_SYS(tcsetattr, t->fd_, TCSAFLUSH, &before) < 0 && errno == EINTR) {}
     errno = error;
 }
 
@@ -16052,7 +16077,10 @@ VOLT_API int volt_serial_open(const char *path, const volt_serial_options *optio
     if (fd < 0) return -errno;
     int rc = o.is_exclusive ? volt__serial_lock(fd) : 0;
     if (rc == 0 && saved_or_null) rc = volt__tty_save(saved_or_null, fd);
-    if (rc == 0) rc = volt__serial_set(fd, &o);
+    if (rc == 0) {
+        rc = volt__serial_set(fd, &o);
+        if (rc < 0 && saved_or_null) volt_tty_restore(saved_or_null);
+    }
     if (rc == 0) return fd;
     VOLT_SYS(close, fd);
     return rc;
@@ -16272,7 +16300,7 @@ static volt_poll volt__connect_wait(volt_cx *cx, volt__node *node, const volt__c
         rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, snapshot, node,
                            cx->task_);
         may_be_registered = 1;
-    } while (rc == VOLT__FD_AGAIN);
+    } while (rc == VOLT__FD_AGAIN && volt__load_rlx(&e->mode) != VOLT__MODE_ALWAYS); // rlx: hint
     if (rc != VOLT__FD_LINKED)
         return volt__connect_end(cx, node, args, fd, rc < 0 ? rc : -EBADF);
     node->key_.socket_ = fd + 1;
@@ -17428,6 +17456,10 @@ static int64_t volt__copy_splice_in(int fd, void *arg) {
     else volt__pipe_give(a->cx->rt_, c->pipe_, 1);
     return n;
 }
+// Returns 1 if splice(2) does not work here: an error of a filter, of the kernel, or of such files.
+static int volt__copy_is_refused(int64_t n) {
+    return n < 0 && volt__sys_is_unsupported((int)-n);
+}
 static int64_t volt__copy_splice_out(int fd, void *arg) {
     volt__copy_args *a = (volt__copy_args *)arg;
     return volt__copy_splice(a->cx, a->c->pipe_[0], fd, a->c->in_pipe_, 1);
@@ -17450,7 +17482,9 @@ static int volt__copy_unpipe(volt_cx *cx, volt_copier *c) {
     int rc = volt__copy_buffer(cx, c);
     if (rc < 0) return rc;
     size_t most = c->in_pipe_ < c->cap_ ? c->in_pipe_ : c->cap_;
-    ssize_t n = VOLT_SYS(read, c->pipe_[0], c->buf_, most);
+    ssize_t n;
+    do n = VOLT_SYS(read, c->pipe_[0], c->buf_, most);
+    while (n < 0 && errno == EINTR);
     if (n <= 0) return n < 0 ? -errno : -EIO;
     c->in_pipe_ -= (size_t)n;
     c->at_ = 0;
@@ -17466,7 +17500,7 @@ static volt_poll volt__copy_read(volt_cx *cx, volt_copier *c) {
     volt__copy_args args = { cx, c };
     if (!c->has_no_splice_) {
         volt_poll p = volt_io(cx, c->from_.fd, VOLT_IN, volt__copy_splice_in, &args);
-        if (volt_is_pending(p) || volt_value(p) != -EINVAL) return p;
+        if (volt_is_pending(p) || !volt__copy_is_refused(volt_value(p))) return p;
         c->has_no_splice_ = 1;
         volt__await_next(cx);
     }
@@ -17487,7 +17521,7 @@ static volt_poll volt__copy_write(volt_cx *cx, volt_copier *c) {
         VOLT_ASSERT(c->in_pipe_ > 0);
         p = volt_io(cx, c->to_.fd, VOLT_OUT, volt__copy_splice_out, &args);
         if (volt_is_pending(p)) return p;
-        if (volt_value(p) != -EINVAL) {
+        if (!volt__copy_is_refused(volt_value(p))) {
             if (volt_value(p) > 0) c->in_pipe_ -= (size_t)volt_value(p);
             if (c->in_pipe_ == 0) volt__pipe_give(cx->rt_, c->pipe_, 1);
             return p;
@@ -18089,9 +18123,11 @@ static int volt__process_spawn(void *arg) {
     p->in = f.ours[0];
     p->out = f.ours[1];
     p->err = f.ours[2];
-    p->pid = pid;
     p->pidfd_ = (int)VOLT_SYS(syscall, VOLT__SYS_PIDFD_OPEN, pid, 0); // -1: see volt__process_wait
+    volt__lock(&p->lock_);
+    p->pid = pid;
     p->state_ = VOLT__PROCESS_RUNS;
+    volt__unlock(&p->lock_);
     return 0;
 }
 VOLT_API volt_poll volt_process_start(volt_cx *cx, volt_process *p,
@@ -18099,9 +18135,11 @@ VOLT_API volt_poll volt_process_start(volt_cx *cx, volt_process *p,
     VOLT_BEGIN(cx, p);
     if (p->state_ == VOLT__PROCESS_RUNS)
         volt__misuse_cx(cx, "volt_process_start: the last process was not waited for");
+    volt__lock(&p->lock_);
     p->pid = 0;
-    p->in = p->out = p->err = p->pidfd_ = -1;
     p->state_ = VOLT__PROCESS_NONE;
+    volt__unlock(&p->lock_);
+    p->in = p->out = p->err = p->pidfd_ = -1;
     volt__check_not_on_stack(cx, options);
     volt__check_not_on_stack(cx, options->argv);
     p->options_ = options;
@@ -18147,15 +18185,20 @@ static int64_t volt__process_collect(int fd, void *arg) {
 // thread that waits would be one for each child, of which there may be more than threads.
 #define VOLT__PROCESS_TICK VOLT_MS(10)
 // Has a frame of its own, so that volt_process_end can wait, too.
-static volt_poll volt__process_wait(volt_cx *cx, volt_process *p, volt_exit_status *out) {
-    volt__process_args args = { p, out };
+static volt_poll volt__process_wait_with(volt_cx *cx, volt_process *p, volt__process_args *args) {
     volt__process_waiter *const waiter = &p->waiter_;
     VOLT_BEGIN(cx, waiter);
     if (p->state_ != VOLT__PROCESS_RUNS) VOLT_RETURN(-ECHILD);
     for (;;) {
         if (p->pidfd_ >= 0)
-            VOLT_AWAIT(p->rc_, volt_io(cx, p->pidfd_, VOLT_IN, volt__process_collect, &args));
-        else p->rc_ = volt__process_collect(-1, &args);
+            VOLT_AWAIT(p->rc_, volt_io(cx, p->pidfd_, VOLT_IN, volt__process_collect, args));
+        else p->rc_ = volt__process_collect(-1, args);
+        if (p->pidfd_ >= 0 && p->state_ == VOLT__PROCESS_RUNS && p->rc_ != -EAGAIN &&
+            p->rc_ != -ECANCELED) {
+            volt_close(cx, p->pidfd_); // it cannot be waited for
+            p->pidfd_ = -1;
+            continue;
+        }
         if (p->rc_ != -EAGAIN) break;
         VOLT_AWAIT(p->rc_, volt_sleep(cx, VOLT__PROCESS_TICK));
         if (p->rc_ < 0) break;
@@ -18165,6 +18208,10 @@ static volt_poll volt__process_wait(volt_cx *cx, volt_process *p, volt_exit_stat
         p->pidfd_ = -1;
     }
     VOLT_END(p->rc_);
+}
+static volt_poll volt__process_wait(volt_cx *cx, volt_process *p, volt_exit_status *out) {
+    volt__process_args args = { p, out };
+    return volt__process_wait_with(cx, p, &args);
 }
 VOLT_API volt_poll volt_process_wait(volt_cx *cx, volt_process *p,
                                      volt_exit_status *out_or_null) {

@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-// The seam: the nth call of a name fails.
+// The seam: calls named by a HOOK_ go to a function of this file; the nth call of a name fails.
 static struct {
     const char *name;
     int nth, error; // counted from 1
@@ -40,20 +40,17 @@ static ssize_t seam_preadv2(int fd, const struct iovec *part, int n, off_t at, i
     n_cached++;
     return fails("preadv2") ? -1 : preadv2(fd, part, n, at, flags);
 }
-#  define preadv2 seam_preadv2
 #endif
-#define openat seam_openat
-#define pwrite seam_pwrite
-#define fsync seam_fsync
-#define close seam_close
-#define rename seam_rename
+#define HOOK_openat ~, seam_openat
+#define HOOK_pwrite ~, seam_pwrite
+#define HOOK_fsync ~, seam_fsync
+#define HOOK_close ~, seam_close
+#define HOOK_rename ~, seam_rename
+#define HOOK_preadv2 ~, seam_preadv2
+#define SECOND(a_, b_, ...) b_
+#define PICK(...) SECOND(__VA_ARGS__)
+#define VOLT_SYS(name_, ...) PICK(HOOK_##name_, name_, ~)(__VA_ARGS__)
 #include "volt.h"
-#undef openat
-#undef pwrite
-#undef fsync
-#undef close
-#undef rename
-#undef preadv2
 #include "test.h"
 #include "tasks.h"
 #include <dirent.h>

@@ -84,7 +84,7 @@ static int answer_listen(int fd, int n) {
     backlog = n;
     return fails(A_listen) ? -1 : listen(fd, n);
 }
-static char options[128]; // that were set
+static char options_set[128]; // that were set
 static int answer_setsockopt(int fd, int level, int name, const void *value, socklen_t n) {
     int v = 0;
     memcpy(&v, value, sizeof v);
@@ -96,8 +96,8 @@ static int answer_setsockopt(int fd, int level, int name, const void *value, soc
                        : name == SO_REUSEPORT                     ? "reuseport"
                        : name == SO_KEEPALIVE                     ? "keepalive"
                                                                   : "other";
-    size_t at = strlen(options);
-    snprintf(options + at, sizeof options - at, "%s %d, ", text, v);
+    size_t at = strlen(options_set);
+    snprintf(options_set + at, sizeof options_set - at, "%s %d, ", text, v);
     return setsockopt(fd, level, name, value, n);
 }
 static int told_protocol; // of each socket; 0: what the kernel says
@@ -179,6 +179,33 @@ static int answer_isatty(int fd) { return S_ISCHR(told.kind) || isatty(fd); }
 #define answer_timerfd_create timerfd_create
 #define answer_timerfd_settime timerfd_settime
 #define answer_writev writev
+#define answer_cfgetospeed cfgetospeed
+#define answer_cfsetispeed cfsetispeed
+#define answer_cfsetospeed cfsetospeed
+#define answer_chmod chmod
+#define answer_chown chown
+#define answer_flock flock
+#define answer_ftruncate ftruncate
+#define answer_if_indextoname if_indextoname
+#define answer_if_nametoindex if_nametoindex
+#define answer_kill kill
+#define answer_mkdir mkdir
+#define answer_pipe2 pipe2
+#define answer_preadv2 preadv2
+#define answer_recvmmsg recvmmsg
+#define answer_rename rename
+#define answer_rmdir rmdir
+#define answer_sendfile sendfile
+#define answer_sendmmsg sendmmsg
+#define answer_signalfd signalfd
+#define answer_sigprocmask sigprocmask
+#define answer_socketpair socketpair
+#define answer_splice splice
+#define answer_tcgetattr tcgetattr
+#define answer_tcsetattr tcsetattr
+#define answer_unlink unlink
+#define answer_waitid waitid
+#define answer_waitpid waitpid
 
 // The clock stands still, unless each look at it moves it on.
 static __INT64_TYPE__ clock_now = 1000000000000, clock_step;
@@ -304,7 +331,9 @@ static struct {
     int pair[2], listener;
     char byte;
     struct iovec iov;
-    volt_addr addr;
+    volt_addr addr, peer;
+    struct msghdr message;
+    struct mmsghdr messages;
     volt_pollset set;
     volt_pollev ev;
     volt_token token;
@@ -327,7 +356,30 @@ static volt_poll leaf_writev(volt_cx *cx) { return volt_writev(cx, on.pair[0], &
 static volt_poll leaf_all(volt_cx *cx) { return volt_write_all(cx, on.pair[0], &on.byte, 1); }
 static volt_poll leaf_readable(volt_cx *cx) { return volt_readable(cx, on.pair[0]); }
 static volt_poll leaf_writable(volt_cx *cx) { return volt_writable(cx, on.pair[0]); }
+static volt_poll leaf_recv(volt_cx *cx) { return volt_recv(cx, on.pair[0], &on.byte, 1, 0); }
+static volt_poll leaf_send(volt_cx *cx) { return volt_send(cx, on.pair[0], &on.byte, 1, 0); }
+static volt_poll leaf_recvmsg(volt_cx *cx) { return volt_recvmsg(cx, on.pair[0], &on.message, 0); }
+static volt_poll leaf_sendmsg(volt_cx *cx) { return volt_sendmsg(cx, on.pair[0], &on.message, 0); }
+static volt_poll leaf_recvmmsg(volt_cx *cx) {
+    return volt_recvmmsg(cx, on.pair[0], &on.messages, 1, 0);
+}
+static volt_poll leaf_sendmmsg(volt_cx *cx) {
+    return volt_sendmmsg(cx, on.pair[0], &on.messages, 1, 0);
+}
+static volt_poll leaf_read_ready(volt_cx *cx) { return volt_read_ready(cx, on.pair[0]); }
+static volt_poll leaf_write_ready(volt_cx *cx) { return volt_write_ready(cx, on.pair[0]); }
+static int64_t read_byte(int fd, void *arg) { return read(fd, arg, 1) < 0 ? -errno : 1; }
+static int64_t write_byte(int fd, void *arg) { return write(fd, arg, 1) < 0 ? -errno : 1; }
+static volt_poll leaf_io_in(volt_cx *cx) {
+    return volt_io(cx, on.pair[0], VOLT_IN, read_byte, &on.byte);
+}
+static volt_poll leaf_io_out(volt_cx *cx) {
+    return volt_io(cx, on.pair[0], VOLT_OUT, write_byte, &on.byte);
+}
 static volt_poll leaf_accept(volt_cx *cx) { return volt_accept(cx, on.listener); }
+static volt_poll leaf_accept_from(volt_cx *cx) {
+    return volt_accept_from(cx, on.listener, &on.peer);
+}
 static volt_poll leaf_connect(volt_cx *cx) { return volt_connect(cx, &on.addr); }
 static volt_poll leaf_set(volt_cx *cx) { return volt_pollset_wait(cx, &on.set, &on.ev, 1); }
 static const struct leaf {
@@ -354,7 +406,18 @@ static const struct leaf {
     { leaf_all, VOLT__LEAF_WR, &on.pair[0], 1 },
     { leaf_readable, VOLT__LEAF_RD, &on.pair[0], 1 },
     { leaf_writable, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_recv, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_send, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_recvmsg, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_sendmsg, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_recvmmsg, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_sendmmsg, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_read_ready, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_write_ready, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_io_in, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_io_out, VOLT__LEAF_WR, &on.pair[0], 1 },
     { leaf_accept, VOLT__LEAF_RD, &on.listener, 1 },
+    { leaf_accept_from, VOLT__LEAF_RD, &on.listener, 1 },
     { leaf_connect, VOLT__LEAF_CONNECT, NULL, 1 },
     { leaf_set, VOLT__LEAF_RD, NULL, 1 },
 };
@@ -415,6 +478,8 @@ TEST(every_leaf_keeps_its_contract) {
     on.listener = open_listener();
     on.iov.iov_base = &on.byte;
     on.iov.iov_len = 1;
+    on.message.msg_iov = on.messages.msg_hdr.msg_iov = &on.iov;
+    on.message.msg_iovlen = on.messages.msg_hdr.msg_iovlen = 1;
     CHECK_EQ(volt_addr_parse(&on.addr, "127.0.0.1:1"), 0);
     CHECK_EQ(volt_pollset_open(&on.set), 0);
     CHECK_EQ(volt_pollset_set(&on.set, on.pair[1], VOLT_PRI), 0);
@@ -1950,16 +2015,16 @@ TEST(listen_sets_options_and_closes_socket_on_error) {
         const volt_listen_options *opt = rows[i].has_opt ? &rows[i].opt : NULL;
         CHECK_EQ(volt_addr_parse(&a, rows[i].text), 0);
         int n_fds = test_count_fds(), is_v6 = rows[i].text[0] == '[';
-        options[0] = 0;
+        options_set[0] = 0;
         int fd = volt_listen_addr(&a, opt);
         if (is_v6 && (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)) continue; // a machine without
         CHECK(fd >= 0);
-        CHECK_STR(options, rows[i].options);
+        CHECK_STR(options_set, rows[i].options);
         CHECK_EQ(backlog, rows[i].backlog);
         CHECK_EQ(close(fd), 0);
         CHECK_EQ(test_count_fds(), n_fds);
         int n_options = 0;
-        for (const char *c = options; *c; c++) n_options += *c == ',';
+        for (const char *c = options_set; *c; c++) n_options += *c == ',';
         answers[A_bind].n_calls = answers[A_listen].n_calls = 0;
         for (int k = 0; k < n_options; k++) { // each of them fails, and nothing comes after it
             ANSWERS(setsockopt, 0, 0, 0, 0);
@@ -1984,10 +2049,10 @@ TEST(listen_sets_options_and_closes_socket_on_error) {
     char path[80];
     snprintf(path, sizeof path, "unix:/tmp/volt-answers-%ld", (long)getpid());
     CHECK_EQ(volt_addr_parse(&a, path), 0);
-    options[0] = 0;
+    options_set[0] = 0;
     int fd = volt_listen_addr(&a, NULL);
     CHECK(fd >= 0);
-    CHECK_STR(options, "");
+    CHECK_STR(options_set, "");
     CHECK_EQ(close(fd), 0);
     CHECK_EQ(unlink(path + 5), 0);
     end();
@@ -1995,12 +2060,12 @@ TEST(listen_sets_options_and_closes_socket_on_error) {
 TEST(keepalive_is_on_from_one_second) {
     begin();
     int fd = open_listener();
-    options[0] = 0;
+    options_set[0] = 0;
     CHECK_EQ(volt_set_keepalive(fd, 1, 1, 1), 0);
-    CHECK_EQ(strncmp(options, "keepalive 1, ", 13), 0);
-    options[0] = 0;
+    CHECK_EQ(strncmp(options_set, "keepalive 1, ", 13), 0);
+    options_set[0] = 0;
     CHECK_EQ(volt_set_keepalive(fd, 0, 1, 1), 0);
-    CHECK_STR(options, "keepalive 0, ");
+    CHECK_STR(options_set, "keepalive 0, ");
     volt_rt_close(rt, fd);
     end();
 }
@@ -2011,13 +2076,13 @@ TEST(connect_sets_nodelay_on_tcp_only) {
     int lfd = open_listener();
     CHECK_EQ(volt_local_addr(lfd, &a), 0);
     for (int is_unix = 0; is_unix < 2; is_unix++) {
-        options[0] = 0;
+        options_set[0] = 0;
         volt_poll p = volt_connect(cx_of(0), &a);
         (void)look_at_events();
         if (volt_is_pending(p)) p = volt_connect(cx_of(0), &a);
         int fd = (int)volt_value(p);
         CHECK(fd > 0);
-        CHECK_STR(options, is_unix ? "" : "nodelay 1, ");
+        CHECK_STR(options_set, is_unix ? "" : "nodelay 1, ");
         CHECK_EQ(entry(fd)->flags & VOLT__FD_STREAM, is_unix ? 0 : VOLT__FD_STREAM);
         volt_rt_close(rt, fd);
         volt_rt_close(rt, lfd);
