@@ -665,8 +665,8 @@ ROOT_TEST(full_ring_overflows_and_loses_no_task,
 }
 
 // A tree, walked in depth: a hundred thousand leaves. In breadth 30,000 tasks are there at a time.
-// Of a walk that takes long some have gone to the injector by their age, and it tells nothing; nor
-// does one with room for two batches, which soon are one.
+// No task goes to the injector by its age here, however long the walk takes on a busy machine. A
+// queue with room for two batches, which soon are one, is not checked.
 enum { BRANCHES = 10, TREE_LEAVES = 100000, TREE_ALIVE = 12000, WALKS = 5 };
 typedef struct tree {
     int n_alive, most_alive, n_leaves;
@@ -681,6 +681,7 @@ typedef struct branch {
 static volt_poll branch_run(volt_cx *cx, void *arg) {
     branch *b = arg;
     VOLT_BEGIN(cx, b);
+    cx->worker_->overflow_ms = cx->worker_->ms; // the oldest batch is not old enough
     if (b->leaves == 1) {
         b->tree->n_leaves++;
     } else {
@@ -698,17 +699,14 @@ static volt_poll branch_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 ROOT_TEST_1(tree_of_tasks_runs_depth_first,
-            { tree tree; branch root; int64_t rc; volt_time took; int i; }) {
+            { tree tree; branch root; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);
     for (s->i = 0; s->i < WALKS; s->i++) {
         s->tree = (tree){ .n_alive = 1 };
         s->root = (branch){ .tree = &s->tree, .leaves = TREE_LEAVES };
-        s->took = volt_now();
         VOLT_AWAIT(s->rc, branch_run(cx, &s->root));
-        s->took = volt_now() - s->took;
         CHECK(s->rc == 0 && s->tree.n_alive == 0 && s->tree.n_leaves == TREE_LEAVES);
-        if (VOLT_OVERFLOW_CAP >= 64 && s->took < VOLT_MS(3 * VOLT_OVERFLOW_MS))
-            CHECK(s->tree.most_alive < TREE_ALIVE);
+        if (VOLT_OVERFLOW_CAP >= 64) CHECK(s->tree.most_alive < TREE_ALIVE);
     }
     VOLT_END(0);
 }
