@@ -211,11 +211,28 @@ static void thing_left(thing *t, seat *s) {
     CHECK_EQ(s->v[0], sends(t->o.kind) || reserves(t->o.kind) ? s->id : NO_VALUE);
     CHECK(!s->node);
 }
+// Of one side of a rendezvous. An arm can be met only when the poll of its select has ended: until
+// then the other side passes it over.
+static int n_to_be_met(volt_chan *c, volt__node *const *list) {
+    int n = 0;
+    volt__lock(&c->lock_);
+    volt__node *node = *list;
+    if (node) {
+        do {
+            volt__node *select = volt__select_of(node);
+            n += !select || __atomic_load_n(&select->next_, __ATOMIC_ACQUIRE) !=
+                                VOLT__SELECT_POLLING;
+            node = node->next_;
+        } while (node != *list);
+    }
+    volt__unlock(&c->lock_);
+    return n;
+}
 static int n_waiting_for(thing *t) {
     volt_chan *c = &t->chan;
     if (t->o.kind < N_KINDS) return n_waiting(&t->o);
-    return WAITING(t->barrier) + count_waiting(&c->lock_, &c->senders_) +
-           count_waiting(&c->lock_, &c->receivers_) + count_waiting(&c->lock_, &c->watchers_) +
+    return WAITING(t->barrier) + n_to_be_met(c, &c->senders_) + n_to_be_met(c, &c->receivers_) +
+           count_waiting(&c->lock_, &c->watchers_) +
            WAITING(t->queue) + WAITING(t->oneshot.waitword_) + WAITING(t->bcast) +
            WAITING(t->watch);
 }

@@ -62,7 +62,7 @@ SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!t
 SETS = {
     "all": ("*", "!sketch/*"),  # a draft, which no target reads
     "suite": SUITE,
-    "model": (*COMMON, "tests/model/*"),
+    "model": (*COMMON, "tests/model/*", "tests/lib/*"),
     "sim": (*COMMON, "tests/sim/*", "tests/lib/*"),
     "fault": (*COMMON, "tests/fault/*", "tests/lib/*", "examples/*", "bench/*", "!*.md"),
     "fuzz": (*COMMON, "tests/fuzz/*", "tests/lib/*"),
