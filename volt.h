@@ -17432,7 +17432,8 @@ VOLT_API void volt_copier_close(volt_cx *cx, volt_copier *c) {
 
 // ---- by splice
 
-// splice(2) has no flag against SIGPIPE, see volt__write_nosignal.
+// splice(2) has no flag against SIGPIPE, see volt__write_nosignal. Returns -EINVAL if it does not
+// work here: for such files, by this kernel, or because of a filter.
 static int64_t volt__copy_splice(volt_cx *cx, int from, int to, size_t len, int is_out) {
     volt__sigpipe held;
     int is_caller = is_out && !cx->worker_->has_thread;
@@ -17440,7 +17441,8 @@ static int64_t volt__copy_splice(volt_cx *cx, int from, int to, size_t len, int 
     ssize_t n = VOLT_SYS(splice, from, NULL, to, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     int error = n < 0 ? errno : 0;
     if (is_caller) volt__sys_sigpipe_unblock(&held, error == EPIPE);
-    return n < 0 ? -error : (int64_t)n;
+    if (n >= 0) return (int64_t)n;
+    return volt__sys_is_unsupported(error) ? -EINVAL : -error;
 }
 static size_t volt__copy_left(const volt_copier *c, size_t most) {
     uint64_t left = c->limit_ - c->n_copied_;
@@ -17455,10 +17457,6 @@ static int64_t volt__copy_splice_in(int fd, void *arg) {
     if (n > 0) c->in_pipe_ = (size_t)n;
     else volt__pipe_give(a->cx->rt_, c->pipe_, 1);
     return n;
-}
-// Returns 1 if splice(2) does not work here: an error of a filter, of the kernel, or of such files.
-static int volt__copy_is_refused(int64_t n) {
-    return n < 0 && volt__sys_is_unsupported((int)-n);
 }
 static int64_t volt__copy_splice_out(int fd, void *arg) {
     volt__copy_args *a = (volt__copy_args *)arg;
@@ -17500,7 +17498,7 @@ static volt_poll volt__copy_read(volt_cx *cx, volt_copier *c) {
     volt__copy_args args = { cx, c };
     if (!c->has_no_splice_) {
         volt_poll p = volt_io(cx, c->from_.fd, VOLT_IN, volt__copy_splice_in, &args);
-        if (volt_is_pending(p) || !volt__copy_is_refused(volt_value(p))) return p;
+        if (volt_is_pending(p) || volt_value(p) != -EINVAL) return p;
         c->has_no_splice_ = 1;
         volt__await_next(cx);
     }
@@ -17521,7 +17519,7 @@ static volt_poll volt__copy_write(volt_cx *cx, volt_copier *c) {
         VOLT_ASSERT(c->in_pipe_ > 0);
         p = volt_io(cx, c->to_.fd, VOLT_OUT, volt__copy_splice_out, &args);
         if (volt_is_pending(p)) return p;
-        if (!volt__copy_is_refused(volt_value(p))) {
+        if (volt_value(p) != -EINVAL) {
             if (volt_value(p) > 0) c->in_pipe_ -= (size_t)volt_value(p);
             if (c->in_pipe_ == 0) volt__pipe_give(cx->rt_, c->pipe_, 1);
             return p;
