@@ -836,7 +836,8 @@ static volt_poll close_run(volt_cx *cx, op_close *o) {
     // Later they could not distinguish the files. Sleeps, since a task that only yields lets time
     // advance by too little for a worker that computes.
     volt_shield_begin(cx, &o->shield, VOLT_NEVER);
-    while (!close_is_awaited(o)) VOLT_AWAIT(volt_sleep(cx, VOLT_US(5)));
+    for (o->i = 0; !close_is_awaited(o); o->i += o->i < 10)
+        VOLT_AWAIT(volt_sleep(cx, VOLT_US(5) << o->i));
     volt_shield_end(cx, &o->shield);
     for (o->i = (int)prog_below(4); o->i > 0; o->i--) {
         sim_write(o->fd[1], "\xee", 1);
