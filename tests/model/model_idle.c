@@ -196,7 +196,7 @@ SCENARIO(idle_two_claims) {
     VMC_ASSERT(n_claimed == 1 && rt->idle.searching == 1);
     free_runtime();
 }
-SCENARIO(idle_two_sleepers_two_pushes, .is_long = 1) {
+SCENARIO(idle_two_sleepers_two_pushes, .class = VMC_BOUNDED, .preemptions = 3, .is_long = 1) {
     make_runtime(2, UINT32_MAX);
     put_to_sleep(0);
     put_to_sleep(1);
