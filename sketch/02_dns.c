@@ -148,7 +148,7 @@ static size_t opt_append(unsigned char *m, size_t len, unsigned rcode, int is_dn
     return len + OPT_BYTES;
 }
 
-// What makes two queries equal: the question in lower case, and the flags that change an answer.
+// Two queries are equal in these: the question in lower case, and the flags that change an answer.
 typedef struct {
     uint32_t hash;
     uint16_t n_question, type;
@@ -225,7 +225,7 @@ static int request_read(request *r, uint32_t seed, const unsigned char *m, size_
     return 1;
 }
 
-// What the answer of an upstream server says, without its OPT record.
+// The content of an answer from an upstream server, without its OPT record.
 typedef struct {
     size_t len;
     unsigned n_additional, rcode;
@@ -493,7 +493,7 @@ typedef struct {
     upstream up[UPSTREAMS_MAX];
     unsigned n_up, preferred;
     int udp, tcp;
-    int error; // what has ended the server, or 0
+    int error; // that has ended the server, or 0
     uint64_t n[N_COUNTERS];
 } server;
 

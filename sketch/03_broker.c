@@ -593,7 +593,7 @@ static void client_forget(client *c) {
 static volt_poll client_run(volt_cx *cx, void *arg) {
     client *c = (client *)arg;
     VOLT_BEGIN(cx, c);
-    // What has the address of this state is made here: the spawn has copied the state.
+    // Members with the address of this state are set here: the spawn has copied the state.
     volt_token_init(&c->leave, &c->broker->stop);
     volt_reader_init(&c->in, volt_stream_of(c->fd), c->in_buf, sizeof c->in_buf);
     volt_writer_init(&c->out, volt_stream_of(c->fd), c->out_buf, sizeof c->out_buf);

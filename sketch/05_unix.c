@@ -335,7 +335,7 @@ static volt_poll place_run(volt_cx *cx, placing *p, session *s) {
     VOLT_AWAIT(p->rc, volt_file_sync(cx, &w->op, s->srv->dir_fd, 0));
     VOLT_END(p->rc);
 }
-// What the descriptor of the client may be: reading a device or a terminal has effects. Returns 0,
+// Checks the kind of the client's descriptor: reading a device or a terminal has effects. Returns 0,
 // or -errno.
 static int put_check(work *w) {
     w->is_file = S_ISREG(w->st.st_mode);

@@ -298,7 +298,7 @@ static volt_poll tls_sent(volt_cx *cx, tls *t, tls_op *op) {
     VOLT_END(w->rc_out);
 }
 
-// What is left in `out` after a read goes out with the next call, or with the next wait.
+// The rest of `out` after a read goes out with the next call, or with the next wait.
 static volt_poll tls_read(volt_cx *cx, volt_stream s, void *buf, size_t len) {
     tls *const t = (tls *)s.self;
     tls_op *const op = &t->reading;

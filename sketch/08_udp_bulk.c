@@ -294,7 +294,7 @@ out:
 
 // ---- the receiver
 
-// What was received in one session of a sender.
+// The datagrams that were received in one session of a sender.
 typedef struct {
     volt_addr from;
     uint32_t hash;

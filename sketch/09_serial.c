@@ -141,7 +141,7 @@ static volt_poll line_say(volt_cx *cx, line *l) {
     }
     VOLT_END(s->n);
 }
-// What was sent to a device that has vanished is not for the one that comes back.
+// Bytes that were sent to a device that has vanished are not for the one that comes back.
 static void line_forget(line *l) {
     int n = 0;
     while (volt_chan_try_recv(&l->g->said, &l->saying.next, sizeof l->saying.next) == 1) n++;

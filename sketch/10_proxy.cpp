@@ -57,7 +57,7 @@ class descriptor {
     }
 };
 
-// What a connection owns. It stays at one address: the relay is in use while it is awaited.
+// The resources of a connection. It stays at one address: the relay is in use while it is awaited.
 class session {
     byte_counters &bytes_;
 

@@ -123,7 +123,7 @@ VOLT_API int volt_set_mcast(int fd, unsigned interface, int ttl, int is_loop);
 VOLT_API int volt_set_ttl(int fd, int ttl);
 VOLT_API int volt_set_tos(int fd, int tos); // the six bits of DSCP and the two of ECN
 
-// What a datagram carries beside its bytes. A member is used if its bit is in `has`.
+// The properties of a datagram beside its bytes. A member is used if its bit is in `has`.
 enum { VOLT_MSG_LOCAL = 1, VOLT_MSG_TOS = 2, VOLT_MSG_TTL = 4, VOLT_MSG_SEGMENT = 8 };
 typedef struct volt_msg_info {
     uint32_t has;

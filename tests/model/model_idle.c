@@ -196,7 +196,7 @@ SCENARIO(idle_two_claims) {
     VMC_ASSERT(n_claimed == 1 && rt->idle.searching == 1);
     free_runtime();
 }
-SCENARIO(idle_two_sleepers_two_pushes, .is_long = 1) {
+SCENARIO(idle_two_sleepers_two_pushes, .class = VMC_BOUNDED, .preemptions = 3, .is_long = 1) {
     make_runtime(2, UINT32_MAX);
     put_to_sleep(0);
     put_to_sleep(1);
@@ -393,18 +393,17 @@ SCENARIO(idle_kept_ring_sleeper) { share(fill_to_wake_at_and_take_one, 1); }
 SCENARIO(idle_kept_ring_parker) { share(fill_to_wake_at_and_take_one, 0); }
 SCENARIO(idle_slow_polls_sleeper) { share(slow_down_and_take_one, 1); }
 SCENARIO(idle_slow_polls_parker) { share(slow_down_and_take_one, 0); }
-SCENARIO(idle_kept_overflow_sleeper) {
+static void kept_overflow(int is_asleep) {
     vmc_must_happen("the spill alone");
-    share_of(keep_spill_slow_down_and_take_two, 1, 3);
+    share_of(keep_spill_slow_down_and_take_two, is_asleep, 3);
 }
+SCENARIO(idle_kept_overflow_sleeper) { kept_overflow(1); }
 SCENARIO(idle_kept_overflow_parker, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 2) {
-    vmc_must_happen("the spill alone");
-    share_of(keep_spill_slow_down_and_take_two, 0, 3);
+    kept_overflow(0);
 }
 SCENARIO(idle_kept_overflow_parker_long, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 1,
          .is_long = 1) {
-    vmc_must_happen("the spill alone");
-    share_of(keep_spill_slow_down_and_take_two, 0, 3);
+    kept_overflow(0);
 }
 SCENARIO(idle_all_kept) {
     make_runtime(2, UINT32_MAX);

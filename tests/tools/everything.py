@@ -165,13 +165,16 @@ def is_in_set(path, name):
     return is_in
 
 
-def files_now():
-    """All files that git knows or would know, with a hash of the mode and content of each."""
+def paths_now():
+    """All files that git knows or would know, sorted."""
     names = git("ls-files", "-z", "--cached", "--others", "--exclude-standard").split(b"\0")
+    return [path for path in sorted({os.fsdecode(name) for name in names}) if os.path.isfile(path)]
+
+
+def files_now():
+    """These files, with a hash of the mode and content of each."""
     found = {}
-    for path in sorted({os.fsdecode(name) for name in names}):
-        if not os.path.isfile(path):
-            continue
+    for path in paths_now():
         with open(path, "rb") as f:
             data = f.read()
         if path in PAGES:
@@ -199,7 +202,7 @@ def copy_of(name):
     """Brings the copy of a set up to date and returns its path. Only what differs is written, so
     that `make` in the copy builds only what has to be built."""
     root = f"{COPIES}/{name}"
-    wanted = {path for path in files_now() if is_in_set(path, name)}
+    wanted = {path for path in paths_now() if is_in_set(path, name)}
     for folder, folders, names in os.walk(root):
         inside = os.path.relpath(folder, root)
         if inside == ".":
