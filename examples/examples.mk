@@ -9,10 +9,25 @@ EXAMPLE_NEEDS := need-curl need-wrk need-h2load need-nc need-redis-server need-p
 PACKAGE_h2load := nghttp2-client
 PACKAGE_nc := netcat-openbsd
 
+# Programs of full length, each with a script of its own that runs it against real peers.
+PROGRAMS := $(patsubst examples/programs/%.c,%,$(wildcard examples/programs/*.c)) \
+	$(patsubst examples/programs/%.cpp,%,$(wildcard examples/programs/*.cpp))
+EXAMPLE_CHECKS += $(PROGRAMS:%=program-%)
+
 examples: need-g++ need-clang++ $(EXAMPLE_NEEDS)
 	@rm -f $(EXAMPLE_CHECKS:%=build/check/%)
 	$(MAKE_ALL) $(EXAMPLE_CHECKS:%=build/check/%)
 	@echo 'examples: $(words $(EXAMPLE_CHECKS)) passed'
+build/check/program-%: build/programs/% tests/tools/programs/%.sh bench/tools/server.sh
+	@mkdir -p $(@D)
+	timeout 120 tests/tools/programs/$*.sh build/programs
+	@touch $@
+build/programs/%: examples/programs/%.c volt.h $(wildcard examples/programs/*.h examples/adapters/*.h)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< -o $@ $(PROGRAM_LIBS)
+build/programs/%: examples/programs/%.cpp volt.h
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O2 $(FLAGS_g++) $< -I. -pthread -o $@
 build/check/example-%: build/examples/% tests/tools/examples.sh bench/tools/server.sh
 	@mkdir -p $(@D)
 	timeout 120 tests/tools/examples.sh build/examples $*
@@ -66,7 +81,7 @@ need-lib-glib:
 # ---- examples as C++: the blocks of README.md, examples/README.md and volt.h with each compiler, and all of examples/.
 # (type){ ... } is C; in C++ both compilers have it as an extension. g++ finds members without an
 # initialiser also where those with one are named.
-CXX_EXAMPLES := $(foreach c,g++ clang++,doc-$c $(patsubst %,cxx-$c-%,$(wildcard examples/*.c)))
+CXX_EXAMPLES := $(foreach c,g++ clang++,doc-$c $(patsubst %,cxx-$c-%,$(wildcard examples/*.c examples/programs/*.c)))
 CXX_EXAMPLE_FLAGS := -std=gnu++20 -Wno-pedantic -Wno-missing-field-initializers
 CHECKS += $(CXX_EXAMPLES)
 
