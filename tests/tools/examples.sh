@@ -269,6 +269,7 @@ dashboard_reports() {
 
 # A stream that is open when the server is stopped ends.
 dashboard_stop() {
+    : >"$work/events" # the events of an earlier stream must not count
     curl --silent --show-error --max-time 20 -N "$url/events" >"$work/events" &
     client=$!
     until_has "$work/events" '^data'
