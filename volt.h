@@ -1224,7 +1224,7 @@ typedef struct volt_copier {
     size_t cap_, at_, n_;     // in the buffer
     int pipe_[2];
     size_t in_pipe_;
-    uint8_t is_ours_, has_no_splice_, failed_at_, is_open_;
+    uint8_t is_ours_, has_no_splice_, failed_at_;
     int64_t rc_;
 } volt_copier;
 typedef struct volt__relay_way {
@@ -1238,7 +1238,6 @@ typedef struct volt_relayer {
     volt__relay_way arm_state_[2], both_, idle_;
     volt_arm arm_[4];
     volt_time limit_;
-    volt_timer timer_;
     uint8_t is_idle_;
     int64_t rc_;
 } volt_relayer;
@@ -2788,14 +2787,15 @@ VOLT_API int volt_token_unhook(volt_hook *h);
 
 // Parses "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80", "*:80" for all addresses, IPv6 and IPv4,
 // "unix:/path", or "unix:@name", which is an abstract name. Host names are not accepted.
-//   returns: 0 | -EINVAL | -ENODEV if there is no interface of that name
+//   returns: 0 | -EINVAL | -ENODEV if there is no interface of that name | -EMFILE, -ENFILE or
+//            -ENOMEM if the kernel cannot be asked for the interface
 VOLT_API int volt_addr_parse(volt_addr *a, const char *text);
 // Writes the address in the same form, with a terminating 0. VOLT_ADDR_TEXT bytes are enough. A 0
 // inside an abstract name becomes @.
 //   returns: the length without the 0 | -ENOSPC if `len` is too small | -EAFNOSUPPORT
 VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len);
 // The address of a numeric host; NULL: all addresses, IPv6 and IPv4.
-//   returns: 0 | -EINVAL | -ENODEV
+//   returns: as volt_addr_parse
 VOLT_API int volt_addr_make(volt_addr *a, const char *host_or_null, unsigned port);
 // Copies an address of any family, or returns the address to be passed to a system call, and its
 // length in *len.
@@ -2925,8 +2925,8 @@ VOLT_API VOLT_POLL volt_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *try
 // Waits until a read or a write is likely to succeed, for descriptors that volt reads and writes. A
 // task that so waits needs no buffer, and may then read into memory on its stack. Costs no system
 // call while the readiness is known; volt_readable makes one for each wait.
-//   returns: 0, rarely also without need: then the volt_try_ call gives -EAGAIN | -EBADF, or
-//            another -errno
+//   returns: 0, rarely also without need: then the volt_try_ call gives -EAGAIN, or -EBADF if the
+//            descriptor was closed | -EBADF, or another -errno
 VOLT_API VOLT_POLL volt_read_ready(volt_cx *cx, int fd);
 VOLT_API VOLT_POLL volt_write_ready(volt_cx *cx, int fd);
 // As volt_read, volt_readv, volt_write, volt_writev and volt_io, but without waiting, and outside
@@ -3133,8 +3133,8 @@ VOLT_API VOLT_POLL volt_flush(volt_cx *cx, volt_writer *w);
 VOLT_API void volt_copier_init(volt_copier *c, volt_stream from, volt_stream to, void *buf_or_null,
                                size_t cap);
 #define VOLT_ALL UINT64_MAX
-// Copies until the first stream ends, or `at_most` further bytes are copied. After a cancellation
-// or an error, bytes may be on their way in *c: the next call goes on with them.
+// Copies until the first stream ends, or `at_most` further bytes are written. After a cancellation
+// or an error, bytes may be on their way in *c: the next call begins with them.
 //   returns: 0 | the error of either stream: see volt_copy_failed_at | -ENOMEM
 //   memory : a pipe while bytes are on their way; see also volt_copier_init
 VOLT_API VOLT_POLL volt_copy(volt_cx *cx, volt_copier *c, uint64_t at_most);
@@ -3211,7 +3211,8 @@ VOLT_API int volt_process_signal(volt_process *p, int signal);
 VOLT_API VOLT_POLL volt_process_end(volt_cx *cx, volt_process *p, volt_time grace,
                                     volt_exit_status *out_or_null);
 // Makes *p the process of a child that another library has started, and does not wait for; for
-// volt_process_wait, _signal and _end. *p is zeroed, or has no process.
+// volt_process_wait, _signal and _end. *p is zeroed, or has no process; no other call may use it at
+// the same time.
 //   returns: 0 | -ECHILD if `pid` is no child of this program | -EBUSY if *p has a process
 VOLT_API int volt_process_adopt(volt_process *p, int pid);
 // Runs a process to its end, in a group of its own, and keeps its output. If that does not fit, or
@@ -14345,7 +14346,8 @@ VOLT_API const struct sockaddr *volt_addr_sockaddr(const volt_addr *a, unsigned 
     return volt__addr_sa(a);
 }
 // Finds the scope of an IPv6 address: the part of `host` behind %, the name or the number of an
-// interface, which is cut off. Returns 0, or -EINVAL or -ENODEV.
+// interface, which is cut off. Returns 0, -EINVAL, -ENODEV, or the error of the socket that asks the
+// kernel.
 static int volt__addr_scope(char *host, uint32_t *scope) {
     char *percent = strchr(host, '%');
     *scope = 0;
@@ -14355,14 +14357,14 @@ static int volt__addr_scope(char *host, uint32_t *scope) {
     for (const char *c = percent; *c; c++) {
         if (*c < '0' || *c > '9' || *scope > (UINT32_MAX - 9) / 10) {
             *scope = VOLT_SYS(if_nametoindex, percent);
-            return *scope ? 0 : -ENODEV;
+            return *scope ? 0 : -errno;
         }
         *scope = *scope * 10 + (uint32_t)(*c - '0');
     }
     return 0;
 }
 // `text` is a numeric address, IPv4 or IPv6, without brackets. Returns 0; -EINVAL if `text` is
-// anything else or `port` is above 65535; or -ENODEV.
+// anything else or `port` is above 65535; or what volt__addr_scope gives.
 static int volt__addr_ip(volt_addr *a, const char *text, unsigned port) {
     char host[64];
     struct sockaddr_in v4;
@@ -15987,15 +15989,20 @@ static int volt__tty_save(volt_tty *t, int fd) {
     volt__store_rel(&t->is_raw_, 1); // [Y1] with restore, which a signal handler may call
     return 0;
 }
+// TCSAFLUSH waits for the output that is pending, hence EINTR. Returns 0 or -errno.
+static int volt__tty_set(int fd, const struct termios *t) {
+    while (VOLT_SYS(tcsetattr, fd, TCSAFLUSH, t) < 0)
+        if (errno != EINTR) return -errno;
+    return 0;
+}
 VOLT_API int volt_tty_raw(volt_tty *t, int fd) {
     struct termios raw;
     int rc = volt__tty_save(t, fd);
     if (rc < 0) return rc;
     memcpy(&raw, t->state_, sizeof raw);
     volt__serial_raw(&raw);
-    if (VOLT_SYS(tcsetattr, fd, TCSAFLUSH, &raw) == 0) return 0;
-    rc = -errno;
-    volt_tty_restore(t);
+    rc = volt__tty_set(fd, &raw);
+    if (rc < 0) volt_tty_restore(t);
     return rc;
 }
 VOLT_API void volt_tty_restore(volt_tty *t) {
@@ -16003,7 +16010,7 @@ VOLT_API void volt_tty_restore(volt_tty *t) {
     int raw = 1, error = errno;
     if (!volt__cas_acq_rel(&t->is_raw_, &raw, 0)) return; // [Y1] with raw; else: done already
     memcpy(&before, t->state_, sizeof before);
-    while (VOLT_SYS(tcsetattr, t->fd_, TCSAFLUSH, &before) < 0 && errno == EINTR) {}
+    (void)volt__tty_set(t->fd_, &before);
     errno = error;
 }
 
@@ -17444,6 +17451,7 @@ static int64_t volt__copy_splice(volt_cx *cx, int from, int to, size_t len, int 
     if (n >= 0) return (int64_t)n;
     return volt__sys_is_unsupported(error) ? -EINVAL : -error;
 }
+// The bytes on their way may exceed the limit: an earlier call, which was cancelled, had a higher one.
 static size_t volt__copy_left(const volt_copier *c, size_t most) {
     uint64_t left = c->limit_ - c->n_copied_;
     return left < most ? (size_t)left : most;
@@ -17460,7 +17468,8 @@ static int64_t volt__copy_splice_in(int fd, void *arg) {
 }
 static int64_t volt__copy_splice_out(int fd, void *arg) {
     volt__copy_args *a = (volt__copy_args *)arg;
-    return volt__copy_splice(a->cx, a->c->pipe_[0], fd, a->c->in_pipe_, 1);
+    volt_copier *c = a->c;
+    return volt__copy_splice(a->cx, c->pipe_[0], fd, volt__copy_left(c, c->in_pipe_), 1);
 }
 
 // ---- by a buffer
@@ -17529,7 +17538,7 @@ static volt_poll volt__copy_write(volt_cx *cx, volt_copier *c) {
         if (rc < 0) return volt_ready(rc);
         volt__await_next(cx);
     }
-    p = c->to_.ops->write(cx, c->to_, c->buf_ + c->at_, c->n_);
+    p = c->to_.ops->write(cx, c->to_, c->buf_ + c->at_, volt__copy_left(c, c->n_));
     if (!volt_is_pending(p) && volt_value(p) > 0) {
         c->at_ += (size_t)volt_value(p);
         c->n_ -= (size_t)volt_value(p);
@@ -17545,7 +17554,7 @@ VOLT_API volt_poll volt_copy(volt_cx *cx, volt_copier *c, uint64_t at_most) {
     c->limit_ = at_most > UINT64_MAX - c->n_copied_ ? UINT64_MAX : c->n_copied_ + at_most;
     c->failed_at_ = 0;
     for (;;) {
-        while (c->in_pipe_ + c->n_ > 0) {
+        while (c->in_pipe_ + c->n_ > 0 && c->n_copied_ < c->limit_) {
             VOLT_AWAIT(c->rc_, volt__copy_write(cx, c));
             if (c->rc_ < 0) VOLT_RETURN(volt_value(volt__copy_end(c, c->rc_, VOLT_OUT)));
             c->n_copied_ += (uint64_t)c->rc_;

@@ -541,6 +541,44 @@ ROOT_TEST(copy_moves_all_bytes_although_it_is_cancelled, {
     }
     VOLT_END(0);
 }
+// The bytes that were read for a copy of all are written 3 at a time, by the limits of later calls.
+ROOT_TEST_1(copy_after_a_cancellation_keeps_to_its_own_limit, {
+    int in[2], out[2], way;
+    script to;
+    char text[16], buf[16];
+    cut_copy c;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->way = 0; s->way < 2; s->way++) {
+        CHECK_EQ(volt_pipe(s->in), 0);
+        CHECK_EQ(volt_socketpair(SOCK_STREAM, s->out), 0);
+        CHECK_EQ(write(s->in[1], "0123456789", 10), 10);
+        s->to = (script){ .out = s->text, .most = sizeof s->text, .piece = 16 };
+        volt_copier_init(&s->c.c, volt_stream_of(s->in[0]),
+                         s->way == 0 ? stream_of(&s->to) : volt_stream_of(s->out[0]), NULL, 0);
+        s->c.limit = (countdown){ .k = 0 };
+        while (s->way == 1 && write(s->out[0], "..........", 10) == 10) {} // full: it must wait
+        VOLT_AWAIT(s->rc, VOLT_SELECT_BIASED(VOLT_ARM(&s->c.arm[0], copy_part(cx, &s->c)),
+                                             VOLT_ARM(&s->c.arm[1],
+                                                      countdown_run(cx, &s->c.limit))));
+        CHECK_EQ(s->c.arm[0].value, -ECANCELED);
+        CHECK_EQ(volt_copied(&s->c.c), 0);
+        CHECK_EQ(s->c.c.n_ + s->c.c.in_pipe_, 10);
+        while (s->way == 1 && recv(s->out[1], s->buf, sizeof s->buf, MSG_DONTWAIT) > 0) {}
+        for (s->c.k = 1; s->c.k <= 4; s->c.k++) {
+            VOLT_AWAIT(s->rc, volt_copy(cx, &s->c.c, s->c.k < 4 ? 3 : 1));
+            CHECK_EQ(s->rc, 0);
+            CHECK_EQ(volt_copied(&s->c.c), s->c.k < 4 ? 3 * s->c.k : 10);
+        }
+        if (s->way == 1) CHECK_EQ(read(s->out[1], s->text, sizeof s->text), 10);
+        CHECK_EQ(memcmp(s->text, "0123456789", 10), 0);
+        volt_copier_close(cx, &s->c.c);
+        for (int i = 0; i < 2; i++) volt_close(cx, s->in[i]);
+        for (int i = 0; i < 2; i++) volt_close(cx, s->out[i]);
+    }
+    VOLT_END(0);
+}
 ROOT_TEST_1(copy_that_fails_tells_its_side, {
     int in[2], out[2];
     volt_copier c;

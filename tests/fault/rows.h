@@ -173,7 +173,7 @@ static const row rows[] = {
         EROFS),
     ROW(open_dir, FAIL, ALWAYS, LOUD, EACCES, EINTR, ELOOP, EMFILE, ENFILE, ENOENT, ENOMEM,
         ENOTDIR),
-    ROW(if_nametoindex, FAIL, ALWAYS, LOUD, ENODEV),
+    ROW(if_nametoindex, FAIL, ALWAYS, LOUD, ENODEV, EMFILE, ENFILE, ENOMEM),
     ROW(if_indextoname, FAIL, ALWAYS, HARMLESS, ENXIO, EMFILE), // the number stands in its place
 
     // messages: the next datagram, or an ICMP message, may bring the error of an earlier one
@@ -215,7 +215,7 @@ static const row rows[] = {
         ENODEV, EIO, EBUSY, ELOOP, EPERM),
     ROW(tcgetattr, FAIL, ALWAYS, LOUD, ENOTTY, EIO),
     ROW(tcsetattr, FAIL, ALWAYS, 0, ENOTTY, EIO), // volt_tty_restore has no result
-    ROW(tcsetattr, FAIL, STORM, 0, EINTR),
+    ROW(tcsetattr, FAIL, STORM, HARMLESS, EINTR),
     GIVES(flock, FAIL, ALWAYS, 0, EBUSY, EAGAIN), // of a path: EADDRINUSE
     ROW(flock, FAIL, ALWAYS, LOUD, EINTR, ENOLCK),
     ROW(ioctl, FAIL, ALWAYS, LOUD, ENOTTY, EIO),
