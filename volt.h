@@ -15982,7 +15982,7 @@ static void volt__serial_raw(struct termios *t) {
 // From here on volt_tty_restore puts the state back. Returns 0 or -errno.
 static int volt__tty_save(volt_tty *t, int fd) {
     struct termios now;
-    memset(t, 0, sizeof *t);
+    volt__store_rlx(&t->is_raw_, 0); // rlx: nothing is saved
     if (VOLT_SYS(tcgetattr, fd, &now) < 0) return -errno;
     memcpy(t->state_, &now, sizeof now);
     t->fd_ = fd;
