@@ -14346,8 +14346,8 @@ VOLT_API const struct sockaddr *volt_addr_sockaddr(const volt_addr *a, unsigned 
     return volt__addr_sa(a);
 }
 // Finds the scope of an IPv6 address: the part of `host` behind %, the name or the number of an
-// interface, which is cut off. Returns 0, -EINVAL, -ENODEV, or the error of the socket that asks the
-// kernel.
+// interface, which is cut off. Returns 0, -EINVAL, -ENODEV, or the error of the socket by which the
+// kernel is asked.
 static int volt__addr_scope(char *host, uint32_t *scope) {
     char *percent = strchr(host, '%');
     *scope = 0;
@@ -17451,7 +17451,8 @@ static int64_t volt__copy_splice(volt_cx *cx, int from, int to, size_t len, int 
     if (n >= 0) return (int64_t)n;
     return volt__sys_is_unsupported(error) ? -EINVAL : -error;
 }
-// The bytes on their way may exceed the limit: an earlier call, which was cancelled, had a higher one.
+// The bytes on their way may exceed the limit: that of an earlier call, which was cancelled, may
+// have been higher.
 static size_t volt__copy_left(const volt_copier *c, size_t most) {
     uint64_t left = c->limit_ - c->n_copied_;
     return left < most ? (size_t)left : most;
