@@ -7613,7 +7613,7 @@ struct volt__worker {
     uint32_t lifo_run;       // consecutive polls from the LIFO slot
     uint32_t polls_since;    // polls since last_event_poll, or since the last sleep
     uintptr_t completed_then, spawned_then; // `completed` and `spawned` at last_event_poll
-    uint32_t n_trials;      // intervals that could be a trial: see volt__tasks_are_short
+    uint32_t trial_at;      // polls of intervals that could be a trial: see volt__tasks_are_short
     uint8_t is_solo;        // the only worker: no other thread takes from its ring and LIFO slot
     uint8_t is_searching;   // is counted in idle.searching
     uint8_t has_slept;      // has slept, or its thread has just started, and no poll came since
@@ -8977,14 +8977,19 @@ static uint32_t volt__ewma_weight(uint32_t n) {
 // While workers steal, they wait for each other's cache lines, and a short task may measure longer,
 // by a factor of up to the number of workers. So where tasks may be short, all steals are refused
 // on trial, for VOLT__TRIAL of each VOLT__TRIAL_EVERY intervals between event polls. Short polls
-// then measure short, and the refusal lasts; polls that still measure long are long.
+// then measure short, and the refusal lasts; polls that still measure long are long. An interval of
+// few polls measures its event poll more than its tasks, and counts for less: otherwise a trial
+// that follows a long poll would be over before the intervals have grown again.
 #define VOLT__TRIAL 8u
 #define VOLT__TRIAL_EVERY 256u
+#define VOLT__TRIAL_POLLS 16u // an interval of that many counts whole
 // Returns 1 if all steals must be refused, because polls are short or this interval is a trial.
 static int volt__tasks_are_short(volt__worker *w, int64_t ns) {
     if (ns < VOLT_STEAL_COST_NS) return 1;
-    if (ns >= INT64_C(2) * VOLT_STEAL_COST_NS * volt__started(w->rt)) return 0;
-    return w->n_trials++ % VOLT__TRIAL_EVERY < VOLT__TRIAL;
+    if (ns >= INT64_C(4) * VOLT_STEAL_COST_NS * volt__started(w->rt)) return 0;
+    uint32_t at = w->trial_at % (VOLT__TRIAL_EVERY * VOLT__TRIAL_POLLS);
+    w->trial_at += volt__min32(w->polls_since, VOLT__TRIAL_POLLS);
+    return at < VOLT__TRIAL * VOLT__TRIAL_POLLS;
 }
 // Returns the steal floor. `ns` is the average time of a poll since the last event poll.
 static uint32_t volt__steal_floor_for(volt__worker *w, int64_t ns) {
