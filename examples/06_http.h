@@ -301,6 +301,7 @@ static void http_answer(http_exchange *x, int status, const char *fields, http_t
     n += (size_t)sprintf(x->head + n, "%sContent-Length: %zu\r\n%s\r\n", fields, body.len,
                          is_last ? "Connection: close\r\n" : "");
     x->answer[0].iov_base = x->head, x->answer[0].iov_len = n;
-    x->answer[1].iov_base = (char *)body.at, x->answer[1].iov_len = is_head ? 0 : body.len;
+    x->answer[1].iov_base = (void *)(uintptr_t)body.at; // only read
+    x->answer[1].iov_len = is_head ? 0 : body.len;
 }
 #endif

@@ -182,6 +182,27 @@ def client_beyond_the_cap_waits_for_a_place(greet):
             s.close()
 
 
+# The memory of a process that no file backs, in bytes.
+def anonymous_bytes(server):
+    with open("/proc/%d/status" % server.process.pid, encoding="ascii") as status:
+        return 1024 * int(re.search(r"RssAnon:\s+(\d+)", status.read())[1])
+
+
+# Each client has been served once, so all that it needs for that has been touched.
+def idle_client_holds_no_buffer(greet):
+    with Server() as server:
+        clients, before = [], 0
+        for n in range(CLIENTS_MAX):
+            clients.append(server.connect())
+            greet(clients[-1])
+            if n == 15:
+                before = anonymous_bytes(server)
+        each = (anonymous_bytes(server) - before) / (CLIENTS_MAX - 16)
+        expect(each < 1536, "it holds %d bytes" % each)
+        for s in clients:
+            s.close()
+
+
 # ---- 03_echo
 
 def silent_client_is_dropped(*args):
@@ -461,11 +482,13 @@ CLAIMS = {
     "03_echo": [
         (failed_accept_is_tried_again, greet_echo), (accept_that_always_fails_ends_the_server,),
         (client_beyond_the_cap_waits_for_a_place, greet_echo),
+        (idle_client_holds_no_buffer, greet_echo),
         (server_listens_on_loopback_unless_told,), (silent_client_is_dropped,),
         (echo_client_that_does_not_read_is_dropped,)],
     "06_http": [
         (failed_accept_is_tried_again, greet_http), (accept_that_always_fails_ends_the_server,),
-        (client_beyond_the_cap_waits_for_a_place, greet_http), *LIMITS,
+        (client_beyond_the_cap_waits_for_a_place, greet_http),
+        (idle_client_holds_no_buffer, greet_http), *LIMITS,
         (method_that_is_no_token_is_refused,), (name_that_is_no_token_is_refused,),
         (host_comes_once_in_each_version_that_needs_it,), (host_that_is_none_is_refused,),
         (every_form_of_host_is_accepted,), (absolute_form_is_accepted,),
