@@ -88,7 +88,7 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
                                         volt_signals_next(cx, s->door.signals, NULL))));
         if (!s->came.fired || s->fd < 0) break; // -errno: accept kept failing
         if (VOLT_GROUP_SPAWN(cx, &s->clients, client_run, (client){ .srv = s, .fd = s->fd }) < 0)
-            door_leave(cx, &s->door, s->fd); // nothing was taken: the descriptor is still ours
+            door_leave(cx, &s->door, s->fd); // nothing was taken: this task owns it
         else
             s->n_served++;
     }
