@@ -108,7 +108,8 @@ int main(int argc, char **argv) {
     fds.rlim_cur = fds.rlim_max; // the default is too low
     setrlimit(RLIMIT_NOFILE, &fds);
     p.n_max = fds.rlim_max / CONNECTION_FDS < CONNECTIONS_MAX
-                  ? (unsigned)(fds.rlim_max / CONNECTION_FDS) : CONNECTIONS_MAX;
+                  ? (unsigned)(fds.rlim_max / CONNECTION_FDS)
+                  : (unsigned)CONNECTIONS_MAX;
     p.signals = volt_signals_open(signals, 3);
     p.listener = p.signals < 0 ? p.signals : volt_listen_addr(&at, NULL);
     int rc = p.listener < 0 ? p.listener : volt_run(&config, proxy_run, &p);

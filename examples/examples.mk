@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # ---- examples: those that need more than libc run in `make check`, with real clients, servers and
 # libraries, see tests/tools/examples.sh; `make examples` runs these alone.
-EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 08_curl 09_redis 13_chat 16_cares 17_glib \
-	10_from_cpp-g++ 10_from_cpp-clang++ 10_from_cpp-leaks 15_dashboard 15_dashboard-leaks)
+EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 08_curl 09_redis hiredis 13_chat 16_cares \
+	17_glib 10_from_cpp-g++ 10_from_cpp-clang++ 10_from_cpp-leaks 15_dashboard 15_dashboard-leaks)
 GLIB_CFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags glib-2.0 2>/dev/null))
 EXAMPLE_NEEDS := need-curl need-wrk need-h2load need-nc need-redis-server need-python3 \
 	need-lib-curl need-lib-hiredis need-lib-cares need-lib-glib
@@ -45,7 +45,9 @@ build/check/example-15_dashboard build/check/example-15_dashboard-leaks: tests/t
 build/check/example-15_dashboard-leaks: tests/tools/servers.py
 build/examples/16_cares: examples/16_name_server.h
 build/examples/08_curl: EXAMPLE_LIBS := -lcurl
-build/examples/09_redis: EXAMPLE_LIBS := -lhiredis
+build/examples/hiredis: tests/tools/adapters/hiredis.c examples/adapters/hiredis.h volt.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< -lhiredis -o $@
 build/examples/16_cares: EXAMPLE_LIBS := -lcares
 build/examples/17_glib: EXAMPLE_LIBS = $(GLIB_CFLAGS) -lglib-2.0
 build/examples/10_from_cpp-%: examples/10_from_cpp.cpp volt.h

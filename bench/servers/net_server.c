@@ -9,7 +9,8 @@
 //   bytes     sent back
 //   cpu_us    user and system time of the process since it began to listen
 //   wakes     voluntary context switches of all threads
-// The buffers of a connection are separate from its task, as spawning copies the state.
+// The buffers are on the stack of a poll; those of a connection are on the heap, and only while a
+// request is incomplete or the socket has no room for an answer.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "serve.h"
@@ -25,9 +26,10 @@ typedef struct server {
 typedef struct connection {
     volt_frame frame;
     server *server;
-    serve_io *io;
+    serve_io *io; // or NULL
     int fd;
     int64_t n;
+    uint64_t requests, bytes;
 } connection;
 
 typedef struct socket_task { // accepts, or answers datagrams
@@ -42,21 +44,54 @@ static void add_up(server *s, uint64_t requests, uint64_t bytes) {
     __atomic_fetch_add(&s->bytes, bytes, __ATOMIC_RELAXED);
 }
 
+static void count(connection *c, serve_io *io) {
+    c->requests += io->requests;
+    c->bytes += io->bytes;
+    io->requests = io->bytes = 0;
+}
+// Answers the bytes that are there, and keeps those that are left.
+//   returns: above 0 | 0 at the end | -EAGAIN, or another -errno
+static int64_t connection_answer(volt_cx *cx, connection *c) {
+    serve_io io;
+    serve_reset(&io, c->server->options.mode);
+    const int64_t n = volt_try_read(cx, c->fd, serve_at(&io), serve_room(&io));
+    if (n <= 0) return n;
+    serve_read(&io, (size_t)n);
+    while (serve_answer(&io)) {
+        const int64_t sent = volt_try_write(cx, c->fd, io.answer, io.len);
+        if (sent < 0 && sent != -EAGAIN) return sent;
+        io.answer += sent < 0 ? 0 : sent;
+        io.len -= sent < 0 ? 0 : (size_t)sent;
+        if (io.len > 0) break;
+    }
+    count(c, &io);
+    if (io.len > 0 || (io.have > 0 && !io.is_broken)) c->io = serve_keep(&io);
+    return c->io || !io.is_broken;
+}
 static volt_poll connection_run(volt_cx *cx, void *arg) {
     connection *c = arg;
     VOLT_BEGIN(cx, c);
-    c->io = serve_open(c->server->options.mode);
-    while (!c->io->is_broken) {
-        VOLT_AWAIT(c->n, volt_read(cx, c->fd, serve_at(c->io), serve_room(c->io)));
-        if (c->n <= 0) break;
-        serve_read(c->io, (size_t)c->n);
-        while (c->n > 0 && serve_answer(c->io))
-            VOLT_AWAIT(c->n, volt_write_all(cx, c->fd, c->io->answer, c->io->len));
-        if (c->n < 0) break;
-    }
+    do {
+        VOLT_AWAIT(c->n, volt_read_ready(cx, c->fd));
+        if (c->n == 0) c->n = connection_answer(cx, c);
+        while (c->io) {
+            while (c->n > 0 && c->io->len > 0) {
+                VOLT_AWAIT(c->n, volt_write_all(cx, c->fd, c->io->answer, c->io->len));
+                serve_answer(c->io);
+            }
+            if (c->io->is_broken) c->n = 0;
+            if (c->n > 0 && c->io->have > 0) {
+                VOLT_AWAIT(c->n, volt_read(cx, c->fd, serve_at(c->io), serve_room(c->io)));
+                if (c->n > 0) serve_read(c->io, (size_t)c->n), serve_answer(c->io);
+            } else {
+                count(c, c->io);
+                free(c->io);
+                c->io = NULL;
+            }
+        }
+    } while (c->n > 0 || c->n == -EAGAIN);
     volt_close(cx, c->fd);
-    add_up(c->server, c->io->requests, c->io->bytes);
-    free(c->io);
+    add_up(c->server, c->requests, c->bytes);
     VOLT_END(0);
 }
 

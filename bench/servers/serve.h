@@ -250,12 +250,23 @@ typedef struct serve_io {
     char in[SERVE_IN], out[SERVE_OUT];
 } serve_io;
 
+static inline void serve_reset(serve_io *io, serve_mode mode) {
+    memset(io, 0, offsetof(serve_io, in));
+    io->mode = mode;
+}
 static inline serve_io *serve_open(serve_mode mode) {
     serve_io *io = malloc(sizeof *io);
     if (!io) bench_die("out of memory");
-    memset(io, 0, offsetof(serve_io, in));
-    io->mode = mode;
+    serve_reset(io, mode);
     return io;
+}
+// A copy on the heap, of one on the stack that has bytes left.
+static inline serve_io *serve_keep(const serve_io *io) {
+    serve_io *kept = malloc(sizeof *kept);
+    if (!kept) bench_die("out of memory");
+    memcpy(kept, io, sizeof *kept);
+    if (io->answer) kept->answer = (const char *)kept + (io->answer - (const char *)io);
+    return kept;
 }
 
 static inline char *serve_at(serve_io *io) { return io->in + io->have; }
