@@ -2,41 +2,42 @@
 // TLS over a connected socket as a volt_stream, by OpenSSL 1.1.1 or later. Include it behind volt.h
 // and link with -lssl -lcrypto. For use, see examples/programs/tls_echo.c:
 //
-//     volt_tls_context x;            one for all connections of a kind
-//     volt_tls_client(&x, &(volt_tls_options){ .alpn = "http/1.1" });
-//     volt_tls *t;                   in the state of the task
+//     volt_tls_context x;  // one for all clients
+//     volt_tls_context_init(&x, 0, &(volt_tls_options){ .alpn = "http/1.1" });
+//     volt_tls *t;         // in the state of the task
 //     volt_tls_open(&t, &x, fd, "example.org");
 //     VOLT_AWAIT(rc, volt_within(cx, &limit, VOLT_S(10), volt_tls_handshake(cx, t)));
 //     VOLT_AWAIT(n, volt_stream_write(cx, volt_tls_stream(t), buf, len));
 //
-// The stream is that of volt.h: readers, writers, copies and relays use it. One read and one write
-// may be in progress at the same time, in two tasks or in two arms. Time limits are the caller's:
-// the handshake needs one, too, since a peer may be silent.
+// Readers, writers, copies and relays of volt.h use the stream. One read and one write may be in
+// progress at the same time, in two tasks or in two arms. Time limits are the caller's; the
+// handshake needs one, too, since the peer may be silent.
 //
-// By default versions below TLS 1.2 and renegotiation are refused. A client checks the certificate
-// of the server against the system's authorities, and its name; a protocol must be agreed on
-// (ALPN). Other choices are made on x.ctx, before the first volt_tls_open.
+// Versions below TLS 1.2 and renegotiation are refused. A client checks the certificate of the
+// server, and that it is for the name; both sides must agree on a protocol (ALPN). Other choices
+// are made by OpenSSL's functions on x.ctx, before the first volt_tls_open.
 //
-// Results beside those of the socket, which volt_tls_why explains:
-//   -ECONNABORTED    the peer has ended the connection without a close_notify: data may be missing.
-//                    A close_notify is the clean end, a read of 0
-//   -EKEYREJECTED    the certificate of the peer is not trusted, or not for this name
-//   -EPROTONOSUPPORT no protocol was agreed on
-//   -EPROTO          a fatal alert, or a breach of the protocol
+// Results beside those of the socket; t->why has the text of the error:
+//   -ECONNABORTED     the peer has ended the connection without a close_notify: data may be
+//                     missing. A close_notify is the clean end, a read of 0
+//   -EKEYREJECTED     the certificate of the peer is not trusted, or not for this name
+//   -EPROTONOSUPPORT  there is no common protocol
+//   -EPROTO           another error of TLS, such as an alert of the peer
 //
-// How it works:
-//   - A call of OpenSSL precedes each wait, so a wait never misses records that OpenSSL has read
+// The design:
+//   - A call of OpenSSL precedes each wait, so that no wait misses records which OpenSSL has read
 //     ahead. Its BIO reads by volt_try_read, and the wait is that of volt_read_ready.
-//   - Output goes to a buffer, `out`, which has room for a whole record, and from there to the
-//     socket by volt_try_write, which raises no SIGPIPE. A write begins a record only when `out` is
-//     empty, and waits until it is empty again. So no record is left half done in OpenSSL, where the
-//     call would have to be repeated with the same bytes: a cancelled write has taken nothing, or
-//     it returns the number of bytes that it has taken.
-//   - Any call may need input or leave output, a read as well (an answer to a key update). So each
-//     wait is for what the call has asked for, and for room in the socket while `out` has bytes. A
-//     write that is cancelled wakes the read, which then waits to send the rest.
-//   - An SSL object is for one thread at a time: `lock` is held during each call of OpenSSL, and not
-//     while a task waits for the socket.
+//   - Output goes to a buffer, `out`, with room for a whole record, and from there to the socket by
+//     volt_try_write, which raises no SIGPIPE. A write begins a record only when `out` is empty,
+//     and waits until it is empty again. So OpenSSL never keeps half a record, for which the call
+//     would have to be repeated with the same bytes: a cancelled write has taken nothing, or
+//     returns the number of bytes that it has taken.
+//   - A read may have output, such as the answer to a key update, and a write may need input. So
+//     each wait is for what the call has asked for, and for room in the socket while `out` has
+//     bytes. A write that is cancelled wakes the read, which then sends the rest; and a read wakes
+//     a write whose input it may have taken.
+//   - An SSL object is for one thread at a time: `lock` is held during each call of OpenSSL, and
+//     not while a task waits for the socket.
 #ifndef VOLT_OPENSSL_H
 #define VOLT_OPENSSL_H
 
@@ -69,9 +70,14 @@ typedef struct volt_tls_context {
     unsigned char alpn[VOLT_TLS_ALPN]; // a length before each name
 } volt_tls_context;
 
-// The kinds of operations: from HANDSHAKE on they wait until their output is sent, and from WRITE on
-// their call is made only when `out` is empty.
-typedef enum { VOLT_TLS__READ, VOLT_TLS__READY, VOLT_TLS__HANDSHAKE, VOLT_TLS__WRITE, VOLT_TLS__END
+// The kinds of operations. Those from HANDSHAKE on wait until their output is sent; those from WRITE
+// on make their call only when `out` is empty.
+typedef enum volt_tls__kind {
+    VOLT_TLS__READ,
+    VOLT_TLS__READY,
+    VOLT_TLS__HANDSHAKE,
+    VOLT_TLS__WRITE,
+    VOLT_TLS__END
 } volt_tls__kind;
 // The state of an operation.
 typedef struct volt_tls__op {
@@ -90,7 +96,7 @@ typedef struct volt_tls {
     int fd;
     char protocol[VOLT_TLS_ALPN]; // that was agreed on, set by the handshake; "": none
     volt_mutex lock;
-    volt_notify wake;     // a write has ended while bytes are in `out`
+    volt_notify wake;     // the other operation must look again
     volt_tls__op reading; // of the one read
     volt_tls__op writing; // of the one write, end or handshake
     // under lock
@@ -99,7 +105,7 @@ typedef struct volt_tls {
     int in_rc;      // the error of the socket that ended reading, or 0
     int out_rc;     // the error of the socket that ended writing, or 0
     int rc;         // the error that ended the connection, or 0
-    char why[160];  // its text
+    char why[160];  // its text, for a log; "": there is none
     size_t from, to; // the bytes in `out` that are not sent
     unsigned char out[VOLT_TLS_RECORD + VOLT_TLS_EXTRA];
 } volt_tls;
@@ -157,7 +163,7 @@ static inline int volt_tls__fail(volt_tls *t, int rc, const char *why) {
 // the poll of the call.
 static inline int volt_tls__error(volt_tls *t, volt_tls__op *op, volt_tls__kind kind, int result) {
     int error = SSL_get_error(t->ssl, result), is_read = kind < VOLT_TLS__HANDSHAKE;
-    unsigned long first = ERR_peek_error();
+    long verified = SSL_get_verify_result(t->ssl);
     if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
         op->wants |= error == SSL_ERROR_WANT_READ ? VOLT_IN : VOLT_OUT;
         return -EAGAIN;
@@ -167,10 +173,9 @@ static inline int volt_tls__error(volt_tls *t, volt_tls__op *op, volt_tls__kind 
     if (t->is_cut || error == SSL_ERROR_ZERO_RETURN)
         return volt_tls__fail(t, -ECONNABORTED, is_read ? "the peer ended without a close_notify"
                                                         : "the peer has ended the connection");
-    if (ERR_GET_REASON(first) == SSL_R_CERTIFICATE_VERIFY_FAILED)
-        return volt_tls__fail(t, -EKEYREJECTED,
-                              X509_verify_cert_error_string(SSL_get_verify_result(t->ssl)));
-    return volt_tls__fail(t, -EPROTO, ERR_reason_error_string(first));
+    if (verified != X509_V_OK && kind == VOLT_TLS__HANDSHAKE)
+        return volt_tls__fail(t, -EKEYREJECTED, X509_verify_cert_error_string(verified));
+    return volt_tls__fail(t, -EPROTO, ERR_reason_error_string(ERR_peek_error()));
 }
 // Keeps the protocol of a complete handshake. A peer may have chosen one that was not offered.
 static inline int volt_tls__agree(volt_tls *t) {
@@ -190,6 +195,7 @@ static inline int64_t volt_tls__call(volt_tls *t, volt_tls__op *op, volt_tls__ki
     int result = 1;
     char byte;
     if (t->rc < 0) return t->rc; // OpenSSL forbids calls after an error
+    if (len == 0 && (kind == VOLT_TLS__READ || kind == VOLT_TLS__WRITE)) return 0;
     if (t->out_rc < 0 && kind >= VOLT_TLS__WRITE) return t->out_rc;
     ERR_clear_error();
     if (kind == VOLT_TLS__HANDSHAKE) result = SSL_do_handshake(t->ssl);
@@ -213,6 +219,7 @@ static inline int volt_tls__step(volt_cx *cx, volt_tls *t, volt_tls__op *op, vol
     if (op->n == -EAGAIN && (kind < VOLT_TLS__WRITE || t->to == 0)) {
         op->n = volt_tls__call(t, op, kind, buf, len);
         volt_tls__send(t);
+        if (op == &t->reading && t->writing.wants & VOLT_IN) volt_notify_all(&t->wake);
     }
     if (t->to > 0) op->wants |= VOLT_OUT;
     op->seen = volt_notify_count(&t->wake);
@@ -221,10 +228,12 @@ static inline int volt_tls__step(volt_cx *cx, volt_tls *t, volt_tls__op *op, vol
 
 // ---- operations
 
-static inline VOLT_POLL volt_tls__run(volt_cx *cx, volt_tls *t, volt_tls__op *op,
-                                      volt_tls__kind kind, void *buf, size_t len) {
+static inline VOLT_POLL volt_tls__run(volt_cx *cx, volt_tls *t, volt_tls__kind kind, void *buf,
+                                      size_t len) {
+    volt_tls__op *const op = kind < VOLT_TLS__HANDSHAKE ? &t->reading : &t->writing;
     VOLT_BEGIN(cx, op);
-    for (op->n = -EAGAIN;;) {
+    op->n = -EAGAIN;
+    for (;;) {
         VOLT_AWAIT(op->rc, volt_mutex_lock(cx, &t->lock)); // also counts against the budget
         if (op->rc < 0) break;
         op->rc = volt_tls__step(cx, t, op, kind, buf, len);
@@ -236,31 +245,25 @@ static inline VOLT_POLL volt_tls__run(volt_cx *cx, volt_tls *t, volt_tls__op *op
             VOLT_ARM(&op->out, op->wants & VOLT_OUT ? volt_write_ready(cx, t->fd)
                                                     : volt_sleep_forever(cx)),
             VOLT_ARM(&op->woken, volt_notify_wait_past(cx, &t->wake, op->seen))));
-        if (op->rc < 0) break;
-        op->rc = op->in.fired ? op->in.value : op->out.fired ? op->out.value : 0;
+        if (op->rc >= 0) op->rc = op->in.fired ? op->in.value : op->out.fired ? op->out.value : 0;
         if (op->rc < 0) break;
     }
     volt_notify_all(&t->wake);
     VOLT_END(op->n == -EAGAIN ? op->rc : op->n);
 }
 static inline VOLT_POLL volt_tls__read(volt_cx *cx, volt_stream s, void *buf, size_t len) {
-    volt_tls *t = (volt_tls *)s.self;
-    if (len == 0) return volt_ready(0);
-    return volt_tls__run(cx, t, &t->reading, VOLT_TLS__READ, buf, len);
-}
-static inline VOLT_POLL volt_tls__write(volt_cx *cx, volt_stream s, const void *buf, size_t len) {
-    volt_tls *t = (volt_tls *)s.self;
-    if (len == 0) return volt_ready(0);
-    return volt_tls__run(cx, t, &t->writing, VOLT_TLS__WRITE, (void *)(uintptr_t)buf, len);
+    return volt_tls__run(cx, (volt_tls *)s.self, VOLT_TLS__READ, buf, len);
 }
 static inline VOLT_POLL volt_tls__stream_ready(volt_cx *cx, volt_stream s) {
-    volt_tls *t = (volt_tls *)s.self;
-    return volt_tls__run(cx, t, &t->reading, VOLT_TLS__READY, NULL, 0);
+    return volt_tls__run(cx, (volt_tls *)s.self, VOLT_TLS__READY, NULL, 0);
 }
-// The close_notify is the last that is written, so the socket is shut down behind it.
+static inline VOLT_POLL volt_tls__write(volt_cx *cx, volt_stream s, const void *buf, size_t len) {
+    return volt_tls__run(cx, (volt_tls *)s.self, VOLT_TLS__WRITE, (void *)(uintptr_t)buf, len);
+}
+// The socket is shut down behind the close_notify, which is the last that is written.
 static inline VOLT_POLL volt_tls__end(volt_cx *cx, volt_stream s) {
     volt_tls *t = (volt_tls *)s.self;
-    volt_poll p = volt_tls__run(cx, t, &t->writing, VOLT_TLS__END, NULL, 0);
+    volt_poll p = volt_tls__run(cx, t, VOLT_TLS__END, NULL, 0);
     if (!volt_is_pending(p) && volt_value(p) == 0) volt_sock_shutdown(t->fd, 0, 1);
     return p;
 }
@@ -293,13 +296,12 @@ static inline int volt_tls__set_files(volt_tls_context *x, const volt_tls_option
                       SSL_CTX_use_PrivateKey_file(x->ctx, o->key, SSL_FILETYPE_PEM) &&
                       SSL_CTX_check_private_key(x->ctx)))
         return 0;
-    if (o->authorities) return SSL_CTX_load_verify_locations(x->ctx, o->authorities, NULL);
-    return x->is_server || SSL_CTX_set_default_verify_paths(x->ctx);
+    if (!o->authorities) return x->is_server || SSL_CTX_set_default_verify_paths(x->ctx);
+    return SSL_CTX_load_verify_locations(x->ctx, o->authorities, NULL);
 }
 static inline int volt_tls__set_all(volt_tls_context *x, const volt_tls_options *o) {
-    int index = BIO_get_new_index();
     x->ctx = SSL_CTX_new(x->is_server ? TLS_server_method() : TLS_client_method());
-    x->bio = index < 0 ? NULL : BIO_meth_new(index | BIO_TYPE_SOURCE_SINK, "volt");
+    x->bio = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "volt");
     if (!x->ctx || !x->bio) return 0;
     BIO_meth_set_read(x->bio, volt_tls__bio_read);
     BIO_meth_set_write(x->bio, volt_tls__bio_write);
@@ -316,30 +318,25 @@ static inline int volt_tls__set_all(volt_tls_context *x, const volt_tls_options 
            SSL_CTX_set_session_id_context(x->ctx, (const unsigned char *)"volt", 4) &&
            (x->is_server || SSL_CTX_set_alpn_protos(x->ctx, x->alpn, x->n_alpn) == 0);
 }
-// Frees a context whose connections are closed; also after a failed volt_tls_server.
+// Frees a context whose connections are closed. Does nothing for a zeroed one.
 static inline void volt_tls_context_free(volt_tls_context *x) {
     SSL_CTX_free(x->ctx);
     BIO_meth_free(x->bio);
-    *x = (volt_tls_context){ 0 };
+    x->ctx = NULL, x->bio = NULL;
 }
-static inline int volt_tls__context(volt_tls_context *x, const volt_tls_options *o, int is_server) {
-    *x = (volt_tls_context){ 0 };
+// Makes the context of servers or of clients. Reads the files at once: call it before volt_run.
+//   where  : any thread
+//   returns: 0 | -EINVAL: ERR_print_errors_fp prints the reason, such as a file that cannot be read
+//   memory : allocates until volt_tls_context_free. After an error there is nothing to be freed
+static inline int volt_tls_context_init(volt_tls_context *x, int is_server,
+                                        const volt_tls_options *o) {
+    memset(x, 0, sizeof *x);
     x->is_server = is_server;
-    if (!o->alpn || !o->chain != !o->key || (is_server && !o->chain)) return -EINVAL;
     ERR_clear_error();
-    if (volt_tls__set_all(x, o)) return 0;
+    if (o->alpn && !o->chain == !o->key && (o->chain || !is_server) && volt_tls__set_all(x, o))
+        return 0;
     volt_tls_context_free(x);
     return -EINVAL;
-}
-// Make the context of servers or clients. The files are read at once: call it before volt_run.
-//   where  : any thread
-//   returns: 0 | -EINVAL, with the reason in OpenSSL's queue of errors, if it is one of OpenSSL's
-//   memory : allocates until volt_tls_context_free, which must follow the last volt_tls_close
-static inline int volt_tls_server(volt_tls_context *x, const volt_tls_options *o) {
-    return volt_tls__context(x, o, 1);
-}
-static inline int volt_tls_client(volt_tls_context *x, const volt_tls_options *o) {
-    return volt_tls__context(x, o, 0);
 }
 
 // ---- connections
@@ -383,21 +380,18 @@ static inline int volt_tls_open(volt_tls **out, volt_tls_context *x, int fd,
 // Makes the handshake, before all reads and writes. It may be cancelled and repeated.
 //   returns: 0 | the errors above | those of volt_read
 static inline VOLT_POLL volt_tls_handshake(volt_cx *cx, volt_tls *t) {
-    return volt_tls__run(cx, t, &t->writing, VOLT_TLS__HANDSHAKE, NULL, 0);
+    return volt_tls__run(cx, t, VOLT_TLS__HANDSHAKE, NULL, 0);
 }
-// The connection as a stream. volt_stream_end sends a close_notify, and ends the writing side of the
-// socket; reads go on until the peer has ended its own side. A write gives at most one record.
+// The connection as a stream, whose operations give the errors above, and those of volt_read and
+// volt_write. A write takes at most one record. volt_stream_end sends a close_notify and ends the
+// writing side of the socket; reads go on until the peer has ended its own side.
 //   where  : any thread; may stand in an await
-//   returns: of its reads and writes: the errors above | those of volt_read and volt_write
 static inline volt_stream volt_tls_stream(volt_tls *t) {
     static const volt_stream_ops ops = { volt_tls__read, volt_tls__write, volt_tls__end,
                                          volt_tls__stream_ready };
     volt_stream s = { &ops, t, -1 };
     return s;
 }
-// The text of the error that has ended the connection; "" if it has not.
-//   where  : in the task that uses the connection, until volt_tls_close
-static inline const char *volt_tls_why(const volt_tls *t) { return t->why; }
 // Frees a connection that no operation uses, and closes its descriptor. Sends nothing: if no
 // volt_stream_end came before, the peer sees a connection that was cut.
 static inline void volt_tls_close(volt_cx *cx, volt_tls *t) {

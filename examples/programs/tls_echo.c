@@ -157,7 +157,7 @@ static int serve(const volt_addr *at, const volt_tls_options *o) {
     static const int signals[] = { SIGINT, SIGTERM };
     server s = { .listener = -1 };
     volt_addr here = *at;
-    int rc = volt_tls_server(&s.tls, o);
+    int rc = volt_tls_context_init(&s.tls, 1, o);
     if (rc >= 0) rc = s.signals = volt_signals_open(signals, 2);
     if (rc >= 0) rc = s.listener = volt_listen_addr(at, NULL);
     if (rc >= 0) rc = volt_local_addr(s.listener, &here);
@@ -231,7 +231,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
 
 static int talk(const volt_addr *to, const char *name, const volt_tls_options *o) {
     client c = { .name = name, .to = *to };
-    int rc = volt_tls_client(&c.tls, o);
+    int rc = volt_tls_context_init(&c.tls, 0, o);
     if (rc >= 0) rc = volt_run(NULL, client_run, &c);
     volt_tls_context_free(&c.tls);
     return rc;
