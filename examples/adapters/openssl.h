@@ -191,7 +191,7 @@ static inline int volt_tls__agree(volt_tls *t) {
 }
 static inline int64_t volt_tls__call(volt_tls *t, volt_tls__op *op, volt_tls__kind kind, void *buf,
                                      size_t len) {
-    size_t n = 0;
+    size_t n = 0, most = VOLT_TLS_RECORD;
     int result = 1;
     char byte;
     if (t->rc < 0) return t->rc; // OpenSSL forbids calls after an error
@@ -202,7 +202,7 @@ static inline int64_t volt_tls__call(volt_tls *t, volt_tls__op *op, volt_tls__ki
     else if (kind == VOLT_TLS__READ) result = SSL_read_ex(t->ssl, buf, len, &n);
     else if (kind == VOLT_TLS__READY) result = SSL_peek_ex(t->ssl, &byte, 1, &n), n = 0;
     else if (kind == VOLT_TLS__WRITE)
-        result = SSL_write_ex(t->ssl, buf, len < VOLT_TLS_RECORD ? len : VOLT_TLS_RECORD, &n);
+        result = SSL_write_ex(t->ssl, buf, len < most ? len : most, &n);
     else if (SSL_is_init_finished(t->ssl) && !(SSL_get_shutdown(t->ssl) & SSL_SENT_SHUTDOWN))
         result = SSL_shutdown(t->ssl); // 0: sent
     if (result < 0 || (result == 0 && kind != VOLT_TLS__END))

@@ -307,7 +307,8 @@ static volt_poll keeper_run(volt_cx *cx, void *arg) {
         VOLT_AWAIT(k->rc, volt_with_token(cx, &k->link, k->once.stop,
                                           volt_sleep(cx, VOLT_MS(k->pause_ms))));
         if (k->rc < 0) break;
-        k->pause_ms = k->pause_ms < PAUSE_MAX_MS / 2 ? 2 * k->pause_ms : PAUSE_MAX_MS;
+        k->pause_ms *= 2;
+        if (k->pause_ms > PAUSE_MAX_MS) k->pause_ms = PAUSE_MAX_MS;
     }
     VOLT_END(DONE);
 }
