@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Runs a proxy, which is examples/18_proxy.c or examples/programs/proxy.cpp, between real clients and
-# servers: nginx and curl, nc, socat; and compares its CPU time with that of socat and haproxy.
+# Runs a proxy, which is examples/18_proxy.c or examples/programs/proxy.cpp, between real clients
+# and servers: nginx and curl, nc, socat. Prints its CPU time beside that of socat and haproxy.
 #
 #   tests/tools/programs/proxy.sh DIRECTORY [PROGRAM]     PROGRAM: default proxy
 #
@@ -93,8 +93,8 @@ cpu() {
         '{ sub(/.*\) /, ""); print int(($12 + $13 + $14 + $15) * 1000 / hz) }' "/proc/$1/stat"
 }
 
-# A file of 1 GiB, of which the middle of each 16 MiB is random, so that no part of it can be missing,
-# twice there or in another place.
+# A file of 1 GiB, of which 1 MiB in each 16 MiB is random, and nginx, which serves it. $web is the
+# port. The port may be in use, so that several are tried.
 serve_file() {
     mkdir "$work/www"
     truncate -s 1G "$work/www/file"
@@ -108,7 +108,7 @@ serve_file() {
     part=$(head -c 33554432 "$work/www/file" | checksum)
     tries=0
     nginx=
-    while [ -z "$nginx" ]; do # the port may be in use
+    while [ -z "$nginx" ]; do
         tries=$((tries + 1))
         [ "$tries" -lt 20 ] || fail "nginx did not start: $(cat "$work/nginx.log")"
         web=$(awk -v seed="$$$tries" 'BEGIN { srand(seed); print 20000 + int(rand() * 12000) }')
@@ -277,7 +277,9 @@ drain() {
     statistics '1 connections, 1 in all, 0 bytes'
     kill -TERM "$server"
     until_true is_refused
+    began=$(date +%s)
     stop
+    [ "$(($(date +%s) - began))" -lt 20 ] || fail 'the proxy has waited for its connections'
     claim 'a second signal cuts the connections'
     exec 5>&-
 }

@@ -13,6 +13,11 @@ here=$(dirname "$0")
 . "$here/../../../bench/tools/server.sh"
 LC_ALL=C
 export LC_ALL
+# Replaces that of server.sh. The arguments of the server and of most clients contain $work.
+cleanup() {
+    for process in $(pgrep -f "$work"); do kill -KILL "$process" 2>/dev/null || :; done
+    rm -rf "$work"
+}
 
 # same CLAIM WANT GOT
 same() {
@@ -155,8 +160,8 @@ client_with_s_server() {
         exec 3>&-
         wait "$server" 2>/dev/null || :
         server=
-        same "a server that ends without a close_notify is an error" 1 "$ended"
-        has 'which is named' "$work/client.errors" 'without a close_notify'
+        same 'the client fails if the server ends without a close_notify' 1 "$ended"
+        has 'and names that' "$work/client.errors" 'without a close_notify'
     done
     start_s_server -alpn other
     ! echo x | client localhost "$work/good.pem" >"$work/echo" 2>&1 || fail 'another protocol'
@@ -188,8 +193,8 @@ refusals_by_the_client() {
 a_stuck_client_and_others() {
     mkfifo "$work/unread"
     yes 'a client that reads nothing' |
-        timeout 40 openssl s_client -quiet -connect "127.0.0.1:$port" -alpn echo \
-            >"$work/unread" 2>/dev/null &
+        timeout 40 openssl s_client -quiet -connect "127.0.0.1:$port" -CAfile "$work/good.pem" \
+            -alpn echo >"$work/unread" 2>/dev/null &
     stuck=$!
     exec 4<"$work/unread"
     head -n 1 <&4 >"$work/first" # the echo has begun
