@@ -70,8 +70,8 @@ typedef struct volt_tls_context {
     unsigned char alpn[VOLT_TLS_ALPN]; // a length before each name
 } volt_tls_context;
 
-// The kinds of operations. Those from HANDSHAKE on wait until their output is sent; those from WRITE
-// on make their call only when `out` is empty.
+// The kinds of operations. Those from HANDSHAKE on wait until their output is sent; those from
+// WRITE on make their call only when `out` is empty.
 typedef enum volt_tls__kind {
     VOLT_TLS__READ,
     VOLT_TLS__READY,
@@ -105,7 +105,7 @@ typedef struct volt_tls {
     int in_rc;      // the error of the socket that ended reading, or 0
     int out_rc;     // the error of the socket that ended writing, or 0
     int rc;         // the error that ended the connection, or 0
-    char why[160];  // its text, for a log; "": there is none
+    char why[160];  // its text, which may be read while no operation is in progress; or ""
     size_t from, to; // the bytes in `out` that are not sent
     unsigned char out[VOLT_TLS_RECORD + VOLT_TLS_EXTRA];
 } volt_tls;
@@ -345,7 +345,7 @@ static inline int volt_tls_context_init(volt_tls_context *x, int is_server,
 static inline int volt_tls__expect_name(SSL *ssl, const char *name) {
     if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name)) return 1;
     SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    return *name && SSL_set1_host(ssl, name) && SSL_set_tlsext_host_name(ssl, name);
+    return SSL_set1_host(ssl, name) && SSL_set_tlsext_host_name(ssl, name);
 }
 // Makes a connection over a connected socket. name_or_null: a client gives the name of the server,
 // or its address; a server gives NULL.

@@ -49,19 +49,18 @@ has_sockets() {
     awk -v column="$1" -v states="$2" -v n="$3" -v port="$(printf ':%04X$' "$port")" \
         '$column ~ port && index(states, $4) { n-- } END { exit n > 0 }' /proc/net/tcp
 }
-# port_of PROCESS  Sets $port to that on which it listens for TCP.
-port_of() {
-    tries=0
-    port=
-    while [ -z "$port" ]; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 200 ] && kill -0 "$1" 2>/dev/null || fail 'a server did not start'
-        inodes=$(readlink "/proc/$1"/fd/* 2>/dev/null | sed -n 's/^socket:\[\(.*\)\]/\1/p')
-        port=$(printf '%s\n' "$inodes" | awk 'NR == FNR { ours[$1] = 1; next }
+# listens PROCESS  Sets $port to that on which it listens for TCP. Fails if there is none.
+listens() {
+    port=$(readlink "/proc/$1"/fd/* 2>/dev/null | sed -n 's/^socket:\[\(.*\)\]/\1/p' |
+        awk 'FILENAME != "/proc/net/tcp" { ours[$1] = 1; next }
             $4 == "0A" && $10 in ours { sub(/.*:/, "", $2); print $2; exit }' - /proc/net/tcp)
-        [ -n "$port" ] || sleep 0.1
-    done
-    port=$((0x$port))
+    [ -n "$port" ] && port=$((0x$port))
+}
+# Waits until it listens. port_of fails if the process ends before.
+listens_or_ends() { listens "$1" || ! kill -0 "$1" 2>/dev/null; }
+port_of() {
+    until_true listens_or_ends "$1"
+    [ -n "$port" ] || fail 'a server did not start'
 }
 # proxy TARGET [IDLE_SECONDS]  Sets $port.
 proxy() {
@@ -110,7 +109,7 @@ serve_file() {
     nginx=
     while [ -z "$nginx" ]; do
         tries=$((tries + 1))
-        [ "$tries" -lt 20 ] || fail "nginx did not start: $(cat "$work/nginx.log")"
+        [ "$tries" -lt 20 ] || fail "nginx did not start: $(cat "$work/nginx.errors")"
         web=$(awk -v seed="$$$tries" 'BEGIN { srand(seed); print 20000 + int(rand() * 12000) }')
         cat >"$work/nginx.conf" <<END
 daemon off; master_process off; pid $work/nginx.pid; error_log $work/nginx.log;
@@ -122,10 +121,10 @@ http {
     server { listen 127.0.0.1:$web; }
 }
 END
-        nginx -c "$work/nginx.conf" 2>"$work/nginx.log" &
+        nginx -e "$work/nginx.log" -c "$work/nginx.conf" 2>"$work/nginx.errors" &
         nginx=$!
-        until nc -z 127.0.0.1 "$web" || ! kill -0 "$nginx" 2>/dev/null; do sleep 0.1; done
-        kill -0 "$nginx" 2>/dev/null || nginx=
+        until_true listens_or_ends "$nginx"
+        [ -n "$port" ] || nginx=
     done
     others="$others $nginx"
 }
@@ -312,8 +311,8 @@ listen proxy
 END
         haproxy -db -q -f "$work/haproxy.conf" 2>"$work/haproxy.log" &
         haproxy=$!
-        until nc -z 127.0.0.1 "$port" || ! kill -0 "$haproxy" 2>/dev/null; do sleep 0.1; done
-        kill -0 "$haproxy" 2>/dev/null || haproxy=
+        until_true listens_or_ends "$haproxy"
+        [ -n "$port" ] || haproxy=
     done
     others="$others $haproxy"
     before=$(cpu "$haproxy")
