@@ -2,10 +2,10 @@
 # ---- examples: those that need more than libc run in `make check`, with real clients, servers and
 # libraries, see tests/tools/examples.sh; `make examples` runs these alone.
 EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 08_curl 09_redis hiredis 13_chat 16_cares \
-	17_glib 10_from_cpp-g++ 10_from_cpp-clang++ 10_from_cpp-leaks 15_dashboard 15_dashboard-leaks)
+	17_glib 10_from_cpp-g++ 10_from_cpp-clang++ 10_from_cpp-leaks 15_dashboard 15_dashboard-leaks 18_proxy)
 GLIB_CFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags glib-2.0 2>/dev/null))
 EXAMPLE_NEEDS := need-curl need-wrk need-h2load need-nc need-redis-server need-python3 \
-	need-lib-curl need-lib-hiredis need-lib-cares need-lib-glib
+	need-lib-curl need-lib-hiredis need-lib-cares need-lib-glib need-lib-ssl
 PACKAGE_h2load := nghttp2-client
 PACKAGE_nc := netcat-openbsd
 
@@ -28,6 +28,22 @@ build/programs/%: examples/programs/%.c volt.h $(wildcard examples/programs/*.h 
 build/programs/%: examples/programs/%.cpp volt.h
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -O2 $(FLAGS_g++) $< -I. -pthread -o $@
+build/programs/tls_echo: PROGRAM_LIBS := -lssl -lcrypto
+build/programs/tls_echo: | need-lib-ssl
+build/check/program-tls_echo: | need-openssl need-curl need-nc need-pgrep need-valgrind
+build/check/program-supervisor: | need-strace need-valgrind need-pgrep
+# The script serves both forms of the proxy.
+PROXY_NEEDS := $(addprefix need-,nginx curl nc socat haproxy strace openssl pgrep)
+build/check/program-proxy build/check/example-18_proxy: | $(PROXY_NEEDS)
+build/check/example-18_proxy: build/examples/18_proxy tests/tools/programs/proxy.sh \
+		bench/tools/server.sh
+	@mkdir -p $(@D)
+	timeout 120 tests/tools/programs/proxy.sh build/examples 18_proxy
+	@touch $@
+PACKAGE_pgrep := procps
+HEADER_ssl := openssl/ssl.h
+PACKAGE_lib-ssl := libssl-dev
+
 build/check/example-%: build/examples/% tests/tools/examples.sh bench/tools/server.sh
 	@mkdir -p $(@D)
 	timeout 120 tests/tools/examples.sh build/examples $*
