@@ -451,7 +451,7 @@
 // shields and 65535 simultaneous waits (each child of volt_join_all counts); one more stops the
 // program. A hand-written poll function that calls operations of volt must be awaited by a function
 // with VOLT_BEGIN. There is no io_uring backend, and no Windows, macOS or BSD. There is no TLS
-// either: a library for it becomes a volt_stream in some 200 lines. A child that must end with its
+// either: examples/adapters/openssl.h makes a volt_stream of OpenSSL. A child that must end with its
 // parent has to do so itself: PR_SET_PDEATHSIG would follow the pool thread that has started it.
 //
 // ---- input and output: which function for which purpose
@@ -636,6 +636,7 @@
 #    define _GNU_SOURCE 1
 #  endif
 #endif
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -3103,7 +3104,8 @@ VOLT_API volt_stream volt_reader_stream(volt_reader *r);
 // may put something while another one waits in volt_flush, which then writes that, too.
 //   where  : as volt_reader_init
 VOLT_API void volt_writer_init(volt_writer *w, volt_stream out, void *buf, size_t cap);
-// Put something into the buffer, all of it or nothing, without a wait. volt_putf is as printf.
+// Put something into the buffer, all of it or nothing, without a wait. volt_putf is as printf, and
+// volt_vputf as vprintf.
 //   where  : in the task that uses the writer
 //   returns: 0 | -ENOBUFS: no room now, await volt_flush | -EMSGSIZE: it never fits | the error
 //            of the stream, once a write has failed
@@ -3111,6 +3113,8 @@ VOLT_API VOLT__MUST int volt_put(volt_writer *w, const void *p, size_t n);
 VOLT_API VOLT__MUST int volt_putv(volt_writer *w, const struct iovec *iov, int n);
 VOLT_API VOLT__MUST int volt_putf(volt_writer *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+VOLT_API VOLT__MUST int volt_vputf(volt_writer *w, const char *format, va_list list)
+    __attribute__((format(printf, 2, 0)));
 // Puts a record with its header, of which only the length is set, unless .keeps_header.
 //   returns: as volt_put | -EMSGSIZE also if the length is above .most or does not fit into its
 //            field | -EINVAL for an impossible format
@@ -3206,7 +3210,8 @@ VOLT_API VOLT_POLL volt_process_wait(volt_cx *cx, volt_process *p, volt_exit_sta
 //   returns: 0 | -ESRCH if it has ended, or is not started | -EPERM | -EINVAL
 VOLT_API int volt_process_signal(volt_process *p, int signal);
 // Ends the process, and collects it: SIGTERM and SIGCONT, then SIGKILL after `grace`, or as soon as
-// the scope is cancelled; grace 0: SIGKILL at once. Returns only when the process is collected.
+// the scope is cancelled; grace 0: SIGKILL at once. Returns only when the process is collected. The
+// signals go to the process alone; with .ends_group, what is left of its group gets SIGKILL then.
 //   returns: 0 with the end in *out | -ECHILD
 VOLT_API VOLT_POLL volt_process_end(volt_cx *cx, volt_process *p, volt_time grace,
                                     volt_exit_status *out_or_null);
@@ -3359,7 +3364,6 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16906,15 +16910,15 @@ VOLT_API int volt_putv(volt_writer *w, const struct iovec *iov, int n) {
 }
 // The text is formatted into the room at the end, or measured if it does not fit there. The 0 that
 // vsnprintf writes behind it may take the place of one byte that is free.
-VOLT_API int volt_putf(volt_writer *w, const char *format, ...) {
-    va_list list;
+VOLT_API int volt_vputf(volt_writer *w, const char *format, va_list list) {
+    va_list copy;
     int rc = volt__writer_reserve(w, 0);
     if (rc < 0) return rc;
     for (int tries = 0;; tries++) {
         size_t room = w->cap_ - w->to_;
-        va_start(list, format);
-        int n = vsnprintf(w->buf_ + w->to_, room, format, list);
-        va_end(list);
+        va_copy(copy, list);
+        int n = vsnprintf(w->buf_ + w->to_, room, format, copy);
+        va_end(copy);
         if (n < 0) return -EINVAL;
         if ((size_t)n < room) {
             w->to_ += (size_t)n;
@@ -16923,6 +16927,13 @@ VOLT_API int volt_putf(volt_writer *w, const char *format, ...) {
         rc = volt__writer_reserve(w, (size_t)n + 1);
         if (rc < 0 || tries > 0) return rc < 0 ? rc : -ENOBUFS;
     }
+}
+VOLT_API int volt_putf(volt_writer *w, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    int rc = volt_vputf(w, format, list);
+    va_end(list);
+    return rc;
 }
 VOLT_API int volt_put_record(volt_writer *w, const volt_record_format *f, const struct iovec *iov,
                              int n) {
