@@ -8,7 +8,8 @@
                           ends, and prints "open" first
   dns.py silent           a server that never answers; prints "port N", as the next one does
   dns.py liar             a server that sends wrong answers before each right one; names in "no" do
-                          not exist, as a record says that lives for a second
+                          not exist, as a record says that lives for a second; the answer for "big" is
+                          longer than the forwarder has asked for
 """
 import errno
 import random
@@ -134,6 +135,8 @@ def serve(is_silent):
         if question[1:3].lower() == b"no":
             soa = b"\0\0" + struct.pack(">5I", 1, 1200, 180, 1209600, 1)
             udp.sendto(head(number, 0x8183, 1, 0, 1, 0) + question + record(6, 300, soa), client)
+        elif question[1:4] == b"big":
+            udp.sendto(head(number, 0x8180, 1, 90, 0, 0) + question + right * 90, client)
         else:  # the OPT record lies between two others
             udp.sendto(head(number, 0x8180, 1, 1, 0, 3) + question + right + wrong + OPT + wrong,
                        client)

@@ -190,6 +190,8 @@ lies() {
         "$(status_of "$port" no.test) $(status_of "$port" no.test) $(counter lookups)"
     until_is denial_has_expired
     said 'for as long as the SOA record says'
+    same 'an answer that exceeds the datagram is fetched over TCP, here in vain' 'SERVFAIL 2' \
+        "$(status_of "$port" big.test) $(counter fetches)"
     stop
     helper_stop
 }
