@@ -40,7 +40,8 @@ enum {
     WINDOW_LEAST = 32,
     REORDER = 8
 };
-enum { ASK_TRIES = 10, ASK_MS = 300, ACK_MS = 50, ACK_MAX_MS = 1000, IDLE_S = 4, RESULTS = 10, RESULT_MS = 100 };
+enum { ASK_TRIES = 10, ASK_MS = 300, ACK_MS = 50, ACK_MAX_MS = 1000, IDLE_S = 4 };
+enum { RESULTS = 10, RESULT_MS = 100 }; // the result is sent so often, at that pace
 
 // ---- datagrams: a head, and then a part of the file, or the bits of an acknowledgement
 
@@ -117,7 +118,7 @@ typedef struct {
     unsigned in_flight, n_lost;
     unsigned window, threshold, n_grown; // n_grown: arrivals that have not widened the window yet
     volt_time start, heard_at, patience;
-    uint64_t first, n_again;
+    uint64_t first, n_again, n_silences;
     unsigned n_run;
     size_t n_out;
     int error; // the last one of the socket
@@ -224,6 +225,7 @@ static void ack_take(sender *s, uint64_t lacks, const unsigned char *bits, size_
 static int silence_take(sender *s) {
     for (uint64_t seq = s->base; seq < s->next; seq++)
         if (is_in_flight(*tx_of(s, seq))) lose(s, seq);
+    s->n_silences++;
     s->threshold = s->window / 2;
     s->window = WINDOW_LEAST;
     s->cut = s->n_tx;
@@ -295,9 +297,10 @@ static volt_poll asking_run(volt_cx *cx, part *p, sender *s) {
 
 static void sender_print(const sender *s) {
     double seconds = (double)(volt_now() - s->start) / 1e9;
-    printf("sent %llu bytes in %.2f s, %.0f MB/s\nagain %llu of %llu datagrams\n",
+    printf("sent %llu bytes in %.2f s, %.0f MB/s\nagain %llu of %llu datagrams\nsilences %llu\n",
            (unsigned long long)s->size, seconds, (double)s->size / 1e6 / seconds,
-           (unsigned long long)s->n_again, (unsigned long long)s->n);
+           (unsigned long long)s->n_again, (unsigned long long)s->n,
+           (unsigned long long)s->n_silences);
 }
 static volt_poll sender_run(volt_cx *cx, part *p, sender *s) {
     VOLT_BEGIN(cx, p);
@@ -422,15 +425,16 @@ static void answer_write(receiver *r) {
         if (is_seen(r, r->next + i)) r->out[HEAD + i / 8] |= (unsigned char)(1 << i % 8);
     }
 }
-// Ends with 0 when the file is complete and the sender knows it: its socket is closed, which an ICMP
-// message tells. Until then the result is repeated, a few times.
+static volt_time receiver_patience(const receiver *r) {
+    if (r->session == 0) return VOLT_NEVER;
+    return r->is_complete ? VOLT_MS(RESULT_MS) : VOLT_S(IDLE_S);
+}
+// Ends with 0 when the file is complete and the sender knows it: an ICMP message reports that the
+// sender has closed its socket. Until then the result is repeated, a few times.
 static volt_poll receiving_run(volt_cx *cx, part *p, receiver *r) {
-    const volt_time patience = r->is_complete ? VOLT_MS(RESULT_MS)
-                               : r->session   ? VOLT_S(IDLE_S)
-                                              : VOLT_NEVER;
     VOLT_BEGIN(cx, p);
     for (;;) {
-        VOLT_AWAIT(r->n_in, volt_within(cx, &r->limit, patience,
+        VOLT_AWAIT(r->n_in, volt_within(cx, &r->limit, receiver_patience(r),
                                         volt_recv_segments(cx, r->fd, r->in, sizeof r->in,
                                                            &r->segment, &r->from, NULL)));
         r->answer = 0;

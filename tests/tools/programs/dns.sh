@@ -8,6 +8,7 @@ dns=$1/dns
 here=$(dirname "$0")
 . "$here/../../../bench/tools/server.sh"
 upstream= helper= client=
+PATH=$PATH:/usr/sbin # of dnsmasq
 cleanup() {
     for process in $server $upstream $helper $client; do
         kill -KILL "$process" 2>/dev/null || :
