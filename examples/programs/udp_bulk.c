@@ -40,7 +40,7 @@ enum {
     WINDOW_LEAST = 32,
     REORDER = 8
 };
-enum { ASK_TRIES = 10, ASK_MS = 300, ACK_MS = 50, ACK_MAX_MS = 1000, IDLE_S = 4 };
+enum { ASK_TRIES = 10, ASK_MS = 300, ACK_MS = 100, ACK_MAX_MS = 1000, IDLE_S = 4 };
 enum { RESULTS = 10, RESULT_MS = 100 }; // the result is sent so often, at that pace
 
 // ---- datagrams: a head, and then a part of the file, or the bits of an acknowledgement

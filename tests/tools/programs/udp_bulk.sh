@@ -45,14 +45,14 @@ said 'files of 0 bytes to 3 MB arrive with equal checksums'
 transfer 268435456
 said "256 MiB arrive: $(sed -n 's/.* in //p' "$work/sender")"
 for one_in in 50 4; do
-    transfer 5000000 -d "$one_in"
+    transfer 10000000 -d "$one_in"
     dropped=$(value dropped "$work/server")
     again=$(value again "$work/sender")
-    [ "$dropped" -gt $((3571 / one_in / 2)) ] || fail "only $dropped datagrams were dropped"
+    [ "$dropped" -gt $((7143 / one_in / 2)) ] || fail "only $dropped datagrams were dropped"
     silences=$(value silences "$work/sender")
-    [ "$silences" -lt $((dropped / 2)) ] || fail "$silences losses were found by silence only"
+    [ "$silences" -le $((dropped / 150 + 1)) ] || fail "silences, not gaps, have shown $silences losses"
     [ "$again" -ge $((dropped - 20)) ] || fail "$dropped were dropped and $again sent again"
-    said "5 MB arrive, one datagram in $one_in is dropped: $dropped dropped, $again sent again"
+    said "10 MB arrive, one datagram in $one_in is dropped: $dropped dropped, $again sent again"
 done
 if [ -e /proc/net/if_inet6 ]; then
     address='[::1]'
@@ -72,11 +72,29 @@ server=
 said 'a receiver that is stopped leaves no file'
 fails_with 'a sender ends that has no receiver' ECONNREFUSED
 
-# Both sides are stopped in the middle of a transfer; one of them is killed, and the other goes on.
+# What is lost is read once more: if the file has changed since, the copy is neither of both.
+truncate -s 60000000 "$work/file"
+echo old >"$work/copy"
+start "$bulk" recv -d 4 127.0.0.1:0 "$work/copy" 2>"$work/stopped"
+"$bulk" send "$work/file" "127.0.0.1:$port" >"$work/sender" 2>"$work/error" &
+sender=$!
+until [ -s "$work/copy.part" ]; do
+    kill -0 "$sender" 2>/dev/null || fail 'the sender has ended early'
+done
+head -c 60000000 /dev/zero | tr '\0' x | dd of="$work/file" bs=65536 conv=notrunc 2>/dev/null
+for process in $sender $server; do
+    ends "$process"
+    [ "$ended" -eq 1 ] || fail "a side whose file has changed ended with status $ended"
+done
+sender= server=
+grep -q EBADMSG "$work/error" && grep -q EBADMSG "$work/stopped" || fail 'the sums are equal'
+[ "$(cat "$work/copy")" = old ] && [ ! -e "$work/copy.part" ] || fail 'a wrong copy was kept'
+said 'both sides end with an error if the checksums differ, and the copy is dropped'
+
+# A side is killed in the middle of a transfer.
 for killed in sender receiver; do
-    : >"$work/empty"
     truncate -s 268435456 "$work/file"
-    cp "$work/empty" "$work/copy"
+    echo old >"$work/copy"
     start "$bulk" recv -d 4 127.0.0.1:0 "$work/copy" 2>"$work/stopped"
     "$bulk" send "$work/file" "127.0.0.1:$port" >"$work/sender" 2>"$work/error" &
     sender=$!
@@ -91,7 +109,7 @@ for killed in sender receiver; do
         server=
         [ "$ended" -eq 1 ] || fail "the receiver ended with status $ended"
         [ ! -e "$work/copy.part" ] || fail 'a part of a file was left'
-        cmp "$work/copy" "$work/empty" || fail 'a part of a file has its name'
+        [ "$(cat "$work/copy")" = old ] || fail 'a part of a file has its name'
     else
         kill -KILL "$server"
         ends "$server"

@@ -85,10 +85,43 @@ echoes() {
     said 'a datagram of 60000 bytes comes back'
     until_is has_fds "$fds"
     said 'the sockets of silent clients are closed'
+    until_is is_echoed 'words after a silence'
+    said 'and a client that goes on gets its answers'
     clients_stop
     exec 4>&- 5>&-
     stop
     target_stop
+}
+# More clients than the relay has buckets.
+many() {
+    mkfifo "$work/port"
+    python3 - 300 3<"$work/port" >"$work/many" <<'END' &
+import os, select, socket, sys
+target = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+target.bind(("127.0.0.1", 0))
+print("port", target.getsockname()[1], flush=True)
+relay = ("127.0.0.1", int(os.read(3, 100)))
+clients = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(int(sys.argv[1]))]
+for round in b"first", b"second":
+    for number, client in enumerate(clients):
+        client.sendto(b"%s %d" % (round, number), relay)
+        data, address = target.recvfrom(100)
+        target.sendto(data, address)
+    for number, client in enumerate(clients):
+        assert select.select([client], [], [], 10)[0], "no answer"
+        assert client.recv(100) == b"%s %d" % (round, number), "not its own answer"
+print("answers", 2 * len(clients))
+END
+    target=$!
+    exec 4>"$work/port"
+    until_is grep -q port "$work/many"
+    start "$relay" 127.0.0.1:0 "127.0.0.1:$(value port "$work/many")"
+    echo "$port" >&4
+    exec 4>&-
+    wait "$target" || fail 'an answer of 300 clients'
+    target=
+    said "$(value answers "$work/many") datagrams of 300 clients are answered, each to its client"
+    stop
 }
 more_fds() { [ "$(n_fds)" -gt "$fds" ]; }
 
@@ -129,4 +162,5 @@ iperf() {
 }
 
 echoes
+many
 iperf
