@@ -13,10 +13,10 @@
 //   - An answer that does not fit into a datagram is fetched over TCP. A client whose answer does
 //     not fit gets the TC bit, and asks again over TCP.
 //   - On a wildcard address ("*:53") each answer comes from the address that was asked.
-//   - Malformed packets are dropped, and so are those of other machines, lest the forwarder be used
-//     to attack them. SIGUSR1 prints the counters. SIGINT and SIGTERM end the program when the
-//     look-ups under way have ended, after DRAIN_S at most.
-// One worker serves all of it, so its tables need no locks.
+//   - Malformed packets are dropped. So are those of other machines: an open forwarder is a means to
+//     attack others.
+// SIGUSR1 prints the counters. SIGINT and SIGTERM end the program when the look-ups under way have
+// ended, after DRAIN_S at most. All tasks run on one worker, so the tables need no locks.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include <signal.h>
@@ -32,7 +32,7 @@ enum { // bounds
     BUCKETS = 8192,
     LOOKUPS_MAX = 1000, // at once; each has a descriptor
     CLIENTS_MAX = 4000, // over UDP, whose answers are being looked up
-    STREAMS_MAX = 64,   // clients over TCP
+    STREAMS_MAX = 64,   // over TCP
     UPSTREAMS_MAX = 8,
     ROUNDS = 2,        // attempts at each upstream server
     STRANGERS_MAX = 16 // datagrams of one attempt that do not answer its query
@@ -234,7 +234,7 @@ static int response_read(response *out, const key *k, unsigned id, const unsigne
     out->is_cut = (get16(m + 2) & FLAG_CUT) != 0;
     if (out->is_cut) return 1; // its records do not count
     for (int section = 0; section < 3 && !has_opt; section++) {
-        for (unsigned n = get16(m + 6 + 2 * section); n > 0 && !has_opt; n--) {
+        for (unsigned n = get16(m + 6 + 2 * section); n > 0; n--) {
             if (!record_read(m, len, at, &r)) return 0;
             has_opt = section == 2 && r.type == TYPE_OPT && m[at] == 0;
             if (has_opt) break; // all behind it is left out, as a name there may point into it
@@ -283,7 +283,7 @@ typedef struct entry {
     X_(failures)  /* look-ups without an answer */                            \
     X_(malformed) /* queries that were dropped, as those in the next lines */ \
     X_(foreign)   /* of other machines */                                     \
-    X_(overload)  /* for want of room */
+    X_(overload)  /* beyond one of the bounds */
 typedef struct {
 #define COUNTER(name_) unsigned long long name_;
     COUNTERS(COUNTER)
@@ -293,16 +293,14 @@ typedef struct {
 typedef struct {
     volt_token stop;  // ends the receiving of queries, but no look-up
     volt_group tasks; // their owner is the root task
-    volt_sem streams; // places for clients over TCP
     entry *buckets[BUCKETS];
     size_t n_bytes, n_bytes_max; // of the entries that have landed
     unsigned hand;               // the bucket at which the next eviction begins
-    unsigned n_lookups, n_clients;
+    unsigned n_lookups, n_clients, n_streams; // at present
     volt_addr up[UPSTREAMS_MAX];
     unsigned n_up, preferred;
     uint32_t seed;
     int udp, tcp;
-    int rc; // the error that has ended the server, or 0
     counters n;
 } server;
 
@@ -699,40 +697,7 @@ static volt_poll stream_run(volt_cx *cx, void *arg) {
     }
     free(c->out);
     volt_close(cx, c->fd);
-    volt_sem_release(&c->owner->streams, 1);
-    VOLT_END(0);
-}
-
-typedef struct {
-    volt_frame frame;
-    volt_token_link stop;
-    server *owner;
-    volt_addr from;
-    int fd, rc;
-} acceptor;
-
-static volt_poll acceptor_run(volt_cx *cx, void *arg) {
-    acceptor *a = (acceptor *)arg;
-    server *const s = a->owner;
-    VOLT_BEGIN(cx, a);
-    for (;;) {
-        VOLT_AWAIT(a->rc, volt_with_token(cx, &a->stop, &s->stop,
-                                          volt_sem_acquire(cx, &s->streams, 1)));
-        if (a->rc < 0) break;
-        VOLT_AWAIT(a->fd, volt_with_token(cx, &a->stop, &s->stop,
-                                          volt_accept_from(cx, s->tcp, &a->from)));
-        if (a->fd < 0) break;
-        if (!volt_addr_is_loopback(&a->from)) s->n.foreign++;
-        else if (VOLT_GROUP_SPAWN(cx, &s->tasks, stream_run,
-                                  (stream){ .owner = s, .fd = a->fd }) == 0)
-            continue; // the task has the descriptor and the place
-        else s->n.overload++;
-        volt_close(cx, a->fd);
-        volt_sem_release(&s->streams, 1);
-    }
-    // A listener that fails for good ends the program: a supervisor sees it, and its error.
-    if (!volt_token_is_cancelled(&s->stop)) s->rc = a->rc < 0 ? a->rc : a->fd;
-    volt_token_cancel(&s->stop);
+    c->owner->n_streams--;
     VOLT_END(0);
 }
 
@@ -740,36 +705,47 @@ static volt_poll acceptor_run(volt_cx *cx, void *arg) {
 
 typedef struct {
     volt_frame frame;
-    volt_arm signalled, failed;
+    volt_arm signalled, came;
     volt_timer limit;
     server s;
-    int signals;
+    volt_addr from;
+    int signals, fd;
     int64_t rc;
 } program;
 
-static int program_start(volt_cx *cx, server *s) {
-    int rc = VOLT_GROUP_SPAWN(cx, &s->tasks, receiver_run, (receiver){ .x = { .owner = s } });
-    return rc < 0 ? rc : VOLT_GROUP_SPAWN(cx, &s->tasks, acceptor_run, (acceptor){ .owner = s });
+static void stream_came(volt_cx *cx, program *p) {
+    server *s = &p->s;
+    stream c = { .owner = s, .fd = p->fd };
+    if (!volt_addr_is_loopback(&p->from)) s->n.foreign++;
+    else if (s->n_streams == STREAMS_MAX ||
+             VOLT_GROUP_SPAWN(cx, &s->tasks, stream_run, c) < 0) s->n.overload++;
+    else {
+        s->n_streams++;
+        return; // the task has the descriptor
+    }
+    volt_close(cx, p->fd);
 }
 static volt_poll program_run(volt_cx *cx, void *arg) {
     program *p = (program *)arg;
     VOLT_BEGIN(cx, p);
-    p->rc = program_start(cx, &p->s);
+    p->rc = VOLT_GROUP_SPAWN(cx, &p->s.tasks, receiver_run, (receiver){ .x = { .owner = &p->s } });
     while (p->rc >= 0) {
         VOLT_AWAIT(VOLT_SELECT(
             VOLT_ARM(&p->signalled, p->rc, volt_signals_next(cx, p->signals, NULL)),
-            VOLT_ARM(&p->failed, volt_token_wait(cx, &p->s.stop))));
-        if (!p->signalled.fired || p->rc != SIGUSR1) break;
-        server_print(&p->s);
+            VOLT_ARM(&p->came, p->fd, volt_accept_from(cx, p->s.tcp, &p->from))));
+        if (p->came.fired && p->fd >= 0) stream_came(cx, p);
+        else if (p->signalled.fired && p->rc == SIGUSR1) server_print(&p->s);
+        else break; // to stop, or the listener fails for good
     }
+    if (p->came.fired && p->fd < 0) p->rc = p->fd;
     volt_token_cancel(&p->s.stop);
+    volt_close(cx, p->s.tcp);
     VOLT_AWAIT(volt_within(cx, &p->limit, VOLT_S(DRAIN_S), volt_group_wait(cx, &p->s.tasks)));
     VOLT_AWAIT(volt_group_close(cx, &p->s.tasks)); // cancels those that are left
     volt_close(cx, p->s.udp);
-    volt_close(cx, p->s.tcp);
     volt_close(cx, p->signals);
     server_print(&p->s);
-    VOLT_END(p->s.rc ? p->s.rc : p->rc < 0 ? p->rc : 0);
+    VOLT_END(p->rc < 0 ? p->rc : 0);
 }
 
 // Opens the UDP socket, and the listener with the same port. A port that the system has chosen for
@@ -813,7 +789,6 @@ int main(int argc, char **argv) {
         setrlimit(RLIMIT_NOFILE, &fds);
     }
     s->n_bytes_max = (size_t)kib << 10;
-    volt_sem_release(&s->streams, STREAMS_MAX);
     if (getrandom(&s->seed, sizeof s->seed, 0) != (ssize_t)sizeof s->seed) return 1;
     p.signals = volt_signals_open(signals, 3); // before the runtime has threads
     int rc = p.signals < 0 ? p.signals : server_open(s, &at);

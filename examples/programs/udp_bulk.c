@@ -193,7 +193,7 @@ static void losses_find(sender *s) {
     if (s->window < WINDOW_LEAST) s->window = WINDOW_LEAST;
     s->threshold = s->window;
 }
-// By each arrival below the threshold, and above it by one for a whole window.
+// The window grows by each arrival below the threshold, and above it by one for a whole window.
 static void window_widen(sender *s, unsigned n) {
     if (s->window < s->threshold) s->window += n;
     else s->n_grown += n;
@@ -231,7 +231,7 @@ static int silence_take(sender *s) {
     s->cut = s->n_tx;
     if (s->patience < VOLT_MS(ACK_MAX_MS)) s->patience *= 2;
     if (volt_now() - s->heard_at < VOLT_S(IDLE_S)) return 0;
-    return s->error ? s->error : -ETIMEDOUT;
+    return s->error;
 }
 
 static volt_poll sending_run(volt_cx *cx, part *p, sender *s) {
@@ -317,6 +317,7 @@ static volt_poll sender_run(volt_cx *cx, part *p, sender *s) {
     VOLT_AWAIT(s->rc, asking_run(cx, &s->asking, s));
     if (s->rc < 0) goto out;
 
+    s->error = -ETIMEDOUT; // unless the socket reports another one
     s->start = s->heard_at = volt_now();
     s->patience = VOLT_MS(ACK_MS);
     s->window = WINDOW_FIRST;

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 """Clients and servers that dig and dnsmasq cannot play, for dns.sh.
 
-  dns.py malformed PORT   sends malformed queries over UDP and prints "sent N"
-  dns.py noise PORT       sends queries with random bytes over UDP, and broken ones over TCP
-  dns.py burst PORT NAME  sends equal queries at once, in different spellings, and checks each answer
-  dns.py crowd PORT       holds more connections than the forwarder has descriptors until its input
-                          ends, and prints "open" first
-  dns.py silent           a server that never answers; prints "port N", as the next one does
-  dns.py liar             a server that sends wrong answers before each right one; names in "no" do
-                          not exist, as a record says that lives for a second; the answer for "big" is
-                          longer than the forwarder has asked for
+  malformed PORT   sends malformed queries over UDP and prints "sent N"
+  noise PORT       sends queries with random bytes over UDP, and broken ones over TCP
+  burst PORT NAME  sends equal queries at once, in different spellings, and checks each answer
+  crowd PORT       holds more connections than the forwarder has descriptors until its input ends,
+                   and prints "open" first
+  silent           a server that never answers; prints "port N", as the next one does
+  liar             a server that sends wrong answers before each right one; names in "no" do not
+                   exist, as a record says that lives for a second; the answer for "big" is longer
+                   than the forwarder has asked for
 """
 import errno
 import random

@@ -86,7 +86,7 @@ echoes() {
     until_is has_fds "$fds"
     said 'the sockets of silent clients are closed'
     until_is is_echoed 'words after a silence'
-    said 'and a client that goes on gets its answers'
+    said 'a client that was silent gets its answers again'
     clients_stop
     exec 4>&- 5>&-
     stop
@@ -149,14 +149,17 @@ iperf() {
         : >"$work/target"
         iperf3 -s --forceflush -B 127.0.0.1 -p "$target_port" >"$work/target" 2>&1 &
         target=$!
-        until grep -q listening "$work/target" || ! kill -0 "$target" 2>/dev/null; do sleep 0.1; done
+        until grep -q listening "$work/target" || ! kill -0 "$target" 2>/dev/null; do
+            sleep 0.1
+        done
         ! grep -q listening "$work/target" || break
     done
     start "$relay" 127.0.0.1:0 "127.0.0.1:$target_port"
     measure 'iperf3 -u'
     measure 'iperf3 -u -R' -R
-    timeout 40 iperf3 -c 127.0.0.1 -p "$port" -n 100M >"$work/iperf3" || fail "$(cat "$work/iperf3")"
-    said 'iperf3 sends 100 MB over TCP as well'
+    timeout 40 iperf3 -c 127.0.0.1 -p "$port" -n 100M >"$work/iperf3" ||
+        fail "iperf3: $(cat "$work/iperf3")"
+    said 'iperf3 sends 100 MB over TCP'
     stop
     target_stop
 }
