@@ -25,6 +25,10 @@ build/check/program-%: build/programs/% tests/tools/programs/%.sh bench/tools/se
 build/programs/%: examples/programs/%.c volt.h $(wildcard examples/programs/*.h examples/adapters/*.h)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< -o $@ $(PROGRAM_LIBS)
+build/check/program-dns: tests/tools/programs/dns.py need-dig need-dnsmasq need-nc need-python3
+build/check/program-udp_relay: need-socat need-iperf3 need-python3
+PACKAGE_dig := dnsutils
+PACKAGE_dnsmasq := dnsmasq-base
 build/programs/%: examples/programs/%.cpp volt.h
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -O2 $(FLAGS_g++) $< -I. -pthread -o $@
