@@ -16,8 +16,8 @@
 //     context. A client that ends its stream is disconnected.
 //   - The pen's client is read only as fast as the line takes its bytes.
 //   - A client that reads more slowly than the line sends has KEPT chunks and SEND_BYTES of its
-//     socket as a reserve. One that exceeds it, or takes nothing for WRITE_SECONDS, is disconnected:
-//     no client misses bytes in between.
+//     socket as a reserve. A client that exceeds it, or takes nothing for WRITE_SECONDS, is
+//     disconnected: no client misses bytes in between.
 //   - If the device vanishes, it is opened again every RETRY_MS. The clients stay connected, and
 //     their bytes are dropped until it is back.
 //   - SIGTERM or SIGINT: the bytes that the pen's client has sent are written, and the settings
