@@ -11,7 +11,8 @@
 //   unsub TOPIC          ok
 //   pub TOPIC text       ok N            N: the number of subscribers
 //   anything else        err ...         also a line above LINE bytes, which is skipped
-// A topic has 1 to NAME printable characters without a space.
+// A topic has 1 to NAME printable characters without a space. The messages of a topic come in
+// order; two topics have no common order.
 //
 // Slow readers: a topic keeps its last KEPT messages. A subscriber that is further behind loses the
 // oldest of them, and is told how many by `lost TOPIC N`. No publisher waits for a subscriber. A

@@ -60,8 +60,8 @@ until_true lines "$work/out.2" 5
 same 'a topic with one subscriber' 'ok 1,' "$(ask 'pub news for one\r\n')"
 until_true has "$work/out.1" '^msg news for one$'
 same 'the first' 'ok,msg news hello all,msg news for one,' "$(tr '\n' , <"$work/out.1")"
-same 'the second' 'ok,msg news hello all,msg other a  b ,ok,' \
-    "$(grep -v '^ok$' "$work/out.2" | tr '\n' , | sed 's/^/ok,/; s/$/ok,/')"
+same 'the second' 'msg news hello all,msg other a  b ,ok,ok,ok,' \
+    "$(sort "$work/out.2" | tr '\n' ,)" # two topics have no common order
 claim 'each subscriber gets the messages of its topics, and no other client gets them'
 
 same 'lines that are too long' 'err line too long,err line too long,ok 1,' \

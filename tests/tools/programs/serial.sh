@@ -92,7 +92,7 @@ until_true has "$work/out.2" 'back again'
 claim 'a device that vanishes and comes back is opened again, and clients stay connected'
 
 python3 - "$port" "$work/device" <<'END' || fail 'the client that is too slow'
-import os, socket, sys
+import os, socket, sys, time
 def client(receive_bytes=None):
     s = socket.socket()
     if receive_bytes: s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
@@ -103,38 +103,55 @@ def receive(s, n):
     got = b""
     while len(got) < n: got += s.recv(n - len(got)) or sys.exit("the quick client was cut")
     return got
-quick, slow = client(), client(4096)
 device = os.open(sys.argv[2], os.O_RDWR | os.O_NOCTTY)
-# Both are clients once they have heard something.
-ready = set()
-while len(ready) < 2:
-    os.write(device, b"?")
-    for s in quick, slow:
-        s.settimeout(0.2)
-        try: ready |= {s} if s.recv(1) else set()
-        except TimeoutError: pass
-quick.settimeout(0.5)
-try:
-    while quick.recv(100): pass
-except TimeoutError: pass
-quick.settimeout(20)
-sent, number = b"", 0
-while len(sent) < 32 << 20 and slow.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0:
-    block = b"".join(b"%09d\n" % (number + i) for i in range(2000))
-    number += 2000
+sent = b""
+def say(block): # the quick client keeps up, whatever the load of this machine
+    global sent
     sent += block
-    while block: # the quick client keeps up, whatever the load of this machine
+    while block:
         n = os.write(device, block)
         if receive(quick, n) != block[:n]: sys.exit("the quick client got other bytes")
         block = block[n:]
-if len(sent) >= 32 << 20: sys.exit("the slow client was not disconnected")
-slow.settimeout(5)
-got = b""
-while more := slow.recv(1 << 20): got += more
-got = got.lstrip(b"?")
-if not got or not sent.startswith(got): sys.exit("the slow client has got bytes with a gap")
+def hear(s): # it is a client once it has heard something
+    s.settimeout(0.2)
+    while True:
+        os.write(device, b"?")
+        try:
+            if s.recv(1): break
+        except TimeoutError: pass
+    if s is quick: # and has heard all of that
+        try:
+            while s.recv(100): pass
+        except TimeoutError: pass
+    s.settimeout(20)
+def is_reset(s): return s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
+def check(s, got):
+    while more := s.recv(1 << 20): got += more
+    got = got.lstrip(b"?")
+    if not got or not sent.startswith(got): sys.exit("a slow client has got bytes with a gap")
+
+silent, quick = client(4096), client()
+hear(silent)
+hear(quick)
+# More than the buffers of its socket hold, and less than the gateway keeps.
+for i in range(240): say(b"%09d\n" % i * 25)
+began = time.monotonic()
+while not is_reset(silent):
+    if time.monotonic() > began + 20: sys.exit("a client that does not read is not disconnected")
+    time.sleep(0.1)
+check(silent, b"")
+
+slow, sent, got, number = client(4096), b"", b"", 0
+hear(slow)
+hear(quick)
+while not is_reset(slow):
+    say(b"".join(b"%09d\n" % (number + i) for i in range(2000)))
+    number += 2000
+    if len(sent) > 32 << 20: sys.exit("a slow client was not disconnected")
+    got += slow.recv(2000)
+check(slow, got)
 END
-claim 'a client that does not read is reset, after bytes without a gap; the others get all bytes'
+claim 'clients that do not read, or too slowly, are reset without a gap; others get all bytes'
 
 exec 4>&-
 stop

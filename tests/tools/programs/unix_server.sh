@@ -71,6 +71,7 @@ echo content >"$work/ordinary"
 same 'a file' content "$(cat "$work/ordinary")"
 claim 'a stale path is taken over; a live one is refused, and so is a file'
 
+before=$(descriptors)
 head -c 1048576 /dev/urandom >"$work/large"
 same 'put' 'ok 1048576 bytes' "$(ask 'put large' "$work/large")"
 cmp "$work/large" "$work/files/large" || fail 'put: another content'
@@ -99,7 +100,6 @@ has "$work/answer" EACCES || fail 'a device: not EACCES'
 same 'the old content' 1048576 "$(wc -c <"$work/files/large")"
 claim 'files outside of the directory, links, folders, devices and large files are refused'
 
-before=$(descriptors)
 python3 - "$work" <<'END' || fail 'many descriptors'
 import array, os, socket, sys
 work = sys.argv[1]
@@ -140,6 +140,13 @@ same("two lines", ["error", "ok 9 bytes"], [got[0][:5], got[1]])
 same("of the second", "part 007\n", open(work + "/files/second").read())
 same("of the first", False, os.path.exists(work + "/files/first"))
 s = connect()
+s.sendall(b"get parts\n")
+got, fds_got, flags, address = socket.recv_fds(s, 1000, 10)
+same("a file", (b"ok 2277 bytes\n", 1), (got, len(fds_got)))
+same("its content", b"part 000\n", os.pread(fds_got[0], 9, 0))
+s.sendall(b"get folder\n")
+got, fds_got, flags, address = socket.recv_fds(s, 1000, 10)
+same("a folder", (b"error", 0), (got[:5], len(fds_got)))
 s.sendall(b"x" * 100000 + b"\nwhoami\n")
 same("a long line", "error", answer(s)[:5])
 socket.send_fds(s, [b"put unfinished"], fds) # the connection ends inside a line
