@@ -97,7 +97,7 @@ typedef struct {
     size_t entry_at, at, piece;
     int dir_fd, socket;
     unsigned i, n_sent, is_over;
-    followed *f;
+    followed *f, *same, *was;
     int64_t n, end;
     volt_time until;
     volt_writer out;
@@ -117,6 +117,10 @@ static followed *file_find(followed *files, const dev_t *dev_or_null, uint64_t i
     for (followed *f = files; f < files + FILES_MAX; f++)
         if (f->is_used && f->inode == inode && (!dev_or_null || f->dev == *dev_or_null)) return f;
     return NULL;
+}
+// Whether the n bytes begin with those that were before the offset.
+static int has_mark(const followed *f, const char *bytes, int64_t n) {
+    return n >= f->n_mark && hash_of(bytes, f->n_mark) == f->mark;
 }
 // A name that can stand in the state file and in a line.
 static int is_wanted(const shipper *a, const char *name) {
@@ -142,18 +146,24 @@ static volt_poll file_add(volt_cx *cx, shipper *a, const char *name) {
                                         O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0));
     if (a->f->fd < 0) VOLT_RETURN(a->f->fd);
     VOLT_AWAIT(s->rc, volt_file_fstat(cx, &a->op, a->f->fd, &a->st));
-    followed *same = file_find(a->files, &a->st.st_dev, a->st.st_ino);
-    followed *was = file_find(a->last_run, &a->st.st_dev, a->st.st_ino);
-    if (s->rc < 0 || !S_ISREG(a->st.st_mode) || same) {
-        if (s->rc == 0 && same) same->is_seen = 1;
+    if (s->rc == 0 && !S_ISREG(a->st.st_mode)) s->rc = -ENOENT;
+    a->same = file_find(a->files, &a->st.st_dev, a->st.st_ino);
+    a->was = file_find(a->last_run, &a->st.st_dev, a->st.st_ino);
+    if (s->rc == 0 && a->same) a->same->is_seen = 1;
+    if (s->rc < 0 || a->same) {
         volt_close(cx, a->f->fd);
         VOLT_RETURN(s->rc);
     }
+    if (a->was) {
+        VOLT_AWAIT(s->rc, volt_file_pread(cx, &a->op, a->f->fd, a->chunk, MARK,
+                                          a->was->offset - a->was->n_mark));
+        a->was->is_used = 0; // belongs to this file alone
+        if (!has_mark(a->was, a->chunk, s->rc)) a->was = NULL; // the inode is in use again
+    }
     int fd = a->f->fd;
-    if (was) *a->f = *was;
+    if (a->was) *a->f = *a->was;
     else *a->f = (followed){ .dev = a->st.st_dev, .inode = a->st.st_ino, .mark = hash_of("", 0) };
-    if (was) was->is_used = 0; // belongs to this file alone
-    else strcpy(a->f->name, name);
+    if (!a->was) strcpy(a->f->name, name);
     a->f->fd = fd;
     a->f->is_used = a->f->is_seen = a->has_changed = 1;
     fprintf(stderr, "%s: followed from offset %" PRId64 "\n", name, a->f->offset);
@@ -253,7 +263,7 @@ static volt_poll send_batch(volt_cx *cx, shipper *a, followed *f) {
     VOLT_AWAIT(a->n, volt_file_pread(cx, &a->op, f->fd, a->chunk, CHUNK, f->offset - f->n_mark));
     if (a->n < 0) fprintf(stderr, "%s: %s\n", f->name, volt_strerror((int)a->n));
     if (a->n < 0) VOLT_RETURN(a->n == -ECANCELED ? a->n : 0);
-    if (a->n < f->n_mark || hash_of(a->chunk, f->n_mark) != f->mark) {
+    if (!has_mark(f, a->chunk, a->n)) {
         fprintf(stderr, "%s: other content than before, read from its start\n", f->name);
         f->offset = f->n_mark = 0;
         f->mark = hash_of("", 0);

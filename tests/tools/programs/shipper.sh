@@ -38,8 +38,8 @@ arrived() {
         fail 'lines are missing, or came twice'
 }
 numbers() { seq -f %07.0f 1 "$1" >"$work/numbers.$1"; }
-# saved  The state has the size of app.log as its offset.
-saved() { has "$state" "^[0-9]* $(stat -c '%i %s' "$app") "; }
+# saved FILE  The state has the size of the file as its offset.
+saved() { has "$state" "^[0-9]* $(stat -c '%i %s' "$1") "; }
 
 append 1 1000 "$app"
 collect 0
@@ -53,8 +53,17 @@ arrived 10001
 sed 's/^/app.log	/' "$app" | cmp - "$all" || fail 'not in order'
 claim 'lines that are appended arrive once and in order'
 
+began=$(date +%s)
+for n in 10002 10003 10004; do
+    append "$n" "$n" "$logs/$n.log"
+    until_true lines "$all" "$n"
+done
+# A listing without a cause comes every 10 s, so three of them would take 20 s or more.
+[ $(($(date +%s) - began)) -lt 18 ] || fail 'new files are found late'
+claim 'new files are found by their events'
+
 # What logrotate does; and the application writes to the old file until it opens the new one.
-number=10002
+number=10005
 for n in 1 2 3 4 5; do
     exec 3>>"$app"
     append "$number" "$((number + 999))" "$app"
@@ -64,37 +73,41 @@ for n in 1 2 3 4 5; do
     exec 3>&-
     number=$((number + 2000))
 done
-numbers 20001
-arrived 20001
+numbers 20004
+arrived 20004
 claim 'five rotations lose nothing, and nothing arrives twice'
 
 stop # the collector
-append 20002 25001 "$app"
+append 20005 25004 "$app"
 mv "$app" "$app.6"
-append 25002 30001 "$app"
-until_true has "$work/log" 'next try in'
+append 25005 29004 "$app"
+append 29005 30004 "$logs/deleted.log"
+until_true has "$work/log" 'deleted.log: followed'
+rm "$logs/deleted.log"
+has "$work/log" 'next try in' || fail 'there was a collector'
 collect "$port"
-numbers 30001
-arrived 30001
-claim 'lines that were written while there was no collector arrive without a gap'
+numbers 30004
+arrived 30004
+claim 'lines that were written while there was no collector arrive, also of a deleted file'
 
-until_true saved
+until_true saved "$app"
 kill -KILL "$ship"
 ended 137 "$ship"
-append 30002 31001 "$app"
+append 30005 31004 "$app"
 mv "$app" "$app.7"
-append 31002 32001 "$app"
+append 31005 32004 "$app"
 ship
-numbers 32001
-arrived 32001
+numbers 32004
+arrived 32004
 sed -n 's/: followed from offset 0$//p' "$work/log" >"$work/new"
 same 'read from their start' app.log "$(cat "$work/new")"
+same 'lines of the deleted file' 1000 "$(grep -c '^deleted.log' "$all")"
 claim 'a shipper that was killed goes on where its state file says, also behind a rotation'
 
 : >"$app" # truncated, as by copytruncate
-append 32002 33001 "$app"
-numbers 33001
-arrived 33001
+append 32005 33004 "$app"
+numbers 33004
+arrived 33004
 claim 'a file that was truncated is read from its start'
 
 kill -STOP "$ship"
@@ -104,29 +117,29 @@ for i in range(int(sys.argv[2]) // 2 + 100): # two events each
     os.close(os.open(sys.argv[1] + "/other", os.O_CREAT | os.O_WRONLY))
     os.unlink(sys.argv[1] + "/other")
 END
-append 33002 34001 "$logs/late.log"
+append 33005 34004 "$logs/late.log"
 kill -CONT "$ship"
-numbers 34001
-arrived 34001
+numbers 34004
+arrived 34004
 until_true has "$work/log" 'events were lost'
 claim 'after lost events the directory is listed, and the new file is followed'
 
 memory() { awk '/VmHWM/ { print $2 }' "/proc/$ship/status"; }
 before=$(memory)
 kill -STOP "$server" # the collector takes nothing
-append 34002 434001 "$app"
+append 34005 434004 "$app"
 cat "$app" >"$work/read" # and meanwhile the shipper has the time to read all of it
-! saved || fail 'the collector was not stopped'
+! saved "$app" || fail 'the collector was not stopped'
 kill -CONT "$server"
-numbers 434001
-arrived 434001
+numbers 434004
+arrived 434004
 grown=$(($(memory) - before))
 [ "$grown" -lt 1000 ] || fail "the shipper has grown by $grown KiB"
 claim 'a backlog of 12 MB behind a collector that stalls costs the shipper no memory'
 
 long=$(head -c 40000 /dev/zero | tr '\0' x)
 echo "$long" >>"$app"
-until_true lines "$all" 434004
+until_true lines "$all" 434007
 same 'a long line' '16384 16384 7232 ' \
     "$(tail -n 3 "$all" | cut -f 2 | awk '{ printf "%d ", length }')"
 printf '\377\377\377\377 no record' | timeout 20 nc "$host" "$port"
@@ -145,7 +158,8 @@ grep '^crash.log	' "$all" | cut -f 2 | sort -u | cmp - "$work/want" || fail 'a g
 claim 'nothing is lost if the shipper is killed while it sends'
 
 append 200001 201000 "$logs/crash.log"
-until_true has "$all" '^crash.log	0201000 '
+until_true saved "$logs/crash.log"
+until_true saved "$app"
 kill -TERM "$ship"
 ended 0 "$ship"
 before=$(wc -l <"$all")
