@@ -38,8 +38,10 @@ arrived() {
         fail 'lines are missing, or came twice'
 }
 numbers() { seq -f %07.0f 1 "$1" >"$work/numbers.$1"; }
-# saved FILE  The state has the size of the file as its offset.
-saved() { has "$state" "^[0-9]* $(stat -c '%i %s' "$1") "; }
+# saved FILE...  The state has the size of each file as its offset.
+saved() {
+    for file; do has "$state" "^[0-9]* $(stat -c '%i %s' "$file") " || return 1; done
+}
 
 append 1 1000 "$app"
 collect 0
@@ -83,6 +85,7 @@ mv "$app" "$app.6"
 append 25005 29004 "$app"
 append 29005 30004 "$logs/deleted.log"
 until_true has "$work/log" 'deleted.log: followed'
+deleted=$(stat -c '%i %s' "$logs/deleted.log")
 rm "$logs/deleted.log"
 has "$work/log" 'next try in' || fail 'there was a collector'
 collect "$port"
@@ -90,7 +93,8 @@ numbers 30004
 arrived 30004
 claim 'lines that were written while there was no collector arrive, also of a deleted file'
 
-until_true saved "$app"
+until_true saved "$logs"/*
+until_true has "$state" "^[0-9]* $deleted "
 kill -KILL "$ship"
 ended 137 "$ship"
 append 30005 31004 "$app"
@@ -158,8 +162,7 @@ grep '^crash.log	' "$all" | cut -f 2 | sort -u | cmp - "$work/want" || fail 'a g
 claim 'nothing is lost if the shipper is killed while it sends'
 
 append 200001 201000 "$logs/crash.log"
-until_true saved "$logs/crash.log"
-until_true saved "$app"
+until_true saved "$logs"/*
 kill -TERM "$ship"
 ended 0 "$ship"
 before=$(wc -l <"$all")
