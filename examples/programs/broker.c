@@ -25,9 +25,9 @@
 // the end of its stream, within DRAIN_SECONDS. A second signal cuts that short.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
+#include "server.h"
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ typedef struct {
     message kept[KEPT];
 } topic;
 typedef struct {
-    volt_token stop;
+    server s;
     pthread_mutex_t lock; // never held across an await
     unsigned is_closed;   // under lock, with the next one
     topic *topics[TOPICS_MAX];
@@ -273,7 +273,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     volt_set_buffers(c->fd, SEND_BYTES, 0);
     volt_set_keepalive(c->fd, 60, 10, 3); // a subscriber may be silent, but not gone
     for (;;) {
-        VOLT_AWAIT(c->rc, volt_with_token(cx, &c->stop, &c->b->stop,
+        VOLT_AWAIT(c->rc, volt_with_token(cx, &c->stop, &c->b->s.stop,
                                           volt_read_line(cx, &c->in, &c->line)));
         c->leaving = NULL;
         if (c->rc == 1) execute(cx, c, c->line);
@@ -288,7 +288,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
         VOLT_AWAIT(c->rc, client_reply(cx, c));
         if (c->rc < 0) break;
     }
-    if (volt_token_is_cancelled(&c->b->stop)) // the topics are closed: the subscriptions will end
+    if (volt_token_is_cancelled(&c->b->s.stop)) // the topics are closed: the subscriptions will end
         for (c->i = 0; c->i < SUBS_MAX; c->i++)
             if (c->places[c->i].of) VOLT_AWAIT(volt_join(cx, &c->places[c->i].task));
     volt_shield_begin(cx, &c->shield, VOLT_NEVER); // their tasks use this state
@@ -305,74 +305,30 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
 
 // ---- the broker
 
-typedef struct {
-    volt_frame frame;
-    volt_arm came, left, signalled;
-    volt_timer limit;
-    volt_group clients;
-    volt_time deadline; // of the drain
-    int listener, signals, fd, rc, result;
-    unsigned n_clients;
-    broker b;
-} app;
-
-static void client_came(volt_cx *cx, app *a) {
-    client c = { .b = &a->b, .fd = a->fd };
-    if (VOLT_GROUP_SPAWN(cx, &a->clients, client_run, c) == 0) a->n_clients++;
-    else volt_close(cx, a->fd);
+static int client_came(volt_cx *cx, server *s, int fd) {
+    client c = { .b = (broker *)s, .fd = fd };
+    return VOLT_GROUP_SPAWN(cx, &s->clients, client_run, c);
 }
-static void app_stop(volt_cx *cx, app *a, int result) {
-    broker *b = &a->b;
-    volt_close(cx, a->listener);
-    a->listener = -1;
-    a->result = result;
-    a->deadline = volt_now() + VOLT_S(DRAIN_SECONDS);
-    volt_token_cancel(&b->stop);
+static void topics_close(server *s) {
+    broker *b = (broker *)s;
     pthread_mutex_lock(&b->lock);
     b->is_closed = 1;
     for (int i = 0; i < TOPICS_MAX; i++)
         if (b->topics[i]) volt_bcast_close(&b->topics[i]->messages);
     pthread_mutex_unlock(&b->lock);
 }
-static volt_poll app_run(volt_cx *cx, void *arg) {
-    app *a = (app *)arg;
-    VOLT_BEGIN(cx, a);
-    volt_group_collect(&a->clients);
-    a->deadline = VOLT_NEVER;
-    while (a->listener >= 0 || a->n_clients > 0) {
-        VOLT_AWAIT(a->rc, volt_before(cx, &a->limit, a->deadline, VOLT_SELECT(
-            VOLT_ARM(&a->came, a->fd, a->listener >= 0 && a->n_clients < CLIENTS_MAX
-                                          ? volt_accept(cx, a->listener)
-                                          : volt_sleep_forever(cx)),
-            VOLT_ARM(&a->left, a->n_clients > 0 ? volt_group_next(cx, &a->clients, NULL)
-                                                : volt_sleep_forever(cx)),
-            VOLT_ARM(&a->signalled, volt_signals_next(cx, a->signals, NULL)))));
-        if (a->rc < 0 || (a->signalled.fired && a->listener < 0)) break; // leaves no more time
-        if (a->left.fired) a->n_clients--;
-        else if (a->signalled.fired) app_stop(cx, a, 0);
-        else if (a->fd < 0) app_stop(cx, a, a->fd); // no more clients can be accepted
-        else client_came(cx, a);
-    }
-    VOLT_AWAIT(volt_group_close(cx, &a->clients)); // cancels those that are left
-    volt_close(cx, a->signals);
-    VOLT_END(a->result);
-}
-
 int main(int argc, char **argv) {
-    static const int stops[] = { SIGINT, SIGTERM };
-    static app a; // with the table of topics: large for a stack
+    static broker b;
     volt_addr at;
     if (argc != 2 || volt_addr_parse(&at, argv[1]) < 0)
         return fprintf(stderr, "usage: %s LISTEN_ADDR\n", argv[0]), 2;
-    pthread_mutex_init(&a.b.lock, NULL);
-    int rc = a.signals = volt_signals_open(stops, 2);
-    if (rc >= 0) rc = a.listener = volt_listen_addr(&at, NULL);
-    if (rc >= 0) rc = volt_local_addr(a.listener, &at);
-    if (rc >= 0) {
-        printf("port %d\n", volt_addr_port(&at));
-        fflush(stdout);
-        rc = volt_run(NULL, app_run, &a);
-    }
+    pthread_mutex_init(&b.lock, NULL);
+    b.s.n_max = CLIENTS_MAX;
+    b.s.grace = VOLT_S(DRAIN_SECONDS);
+    b.s.client_came = client_came;
+    b.s.stopping_or_null = topics_close;
+    int rc = server_open(&b.s, &at, NULL);
+    if (rc == 0) rc = volt_run(NULL, server_run, &b.s);
     if (rc < 0) fprintf(stderr, "%s: %s\n", argv[0], volt_strerror(rc));
     return rc < 0;
 }

@@ -20,13 +20,13 @@
 //     disconnected: no client misses bytes in between.
 //   - If the device vanishes, it is opened again every RETRY_MS. The clients stay connected, and
 //     their bytes are dropped until it is back.
-//   - SIGTERM or SIGINT: the bytes that the pen's client has sent are written, and the settings
-//     that the line had before are restored. A second signal ends the program at once.
+//   - SIGTERM or SIGINT: the bytes that the pen's client has sent are written, within GRACE_SECONDS,
+//     and the settings that the line had before are restored.
 // There is no access control beside the address: do not listen on one that others can reach.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
+#include "server.h"
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -44,6 +44,7 @@ typedef struct {
 // Only the task of the line uses its descriptor: once the device has vanished and was closed, the
 // number may belong to another file.
 typedef struct {
+    server s;
     const char *device;
     volt_serial_options options;
     volt_bcast heard; // from the line; closed when the line is given up
@@ -139,7 +140,7 @@ static volt_poll line_run(volt_cx *cx, void *arg) {
         if (l->rc != -ETIMEDOUT) break; // the gateway stops
         line_forget(l);
     }
-    volt_chan_close(&l->g->said);
+    volt_token_cancel(&l->g->s.stop);
     volt_bcast_close(&l->g->heard); // the clients receive the rest, and leave
     VOLT_END(l->rc == -ECANCELED ? 0 : l->rc);
 }
@@ -205,81 +206,48 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
 
 typedef struct {
     volt_frame frame;
-    volt_arm came, left, signalled;
     volt_timer limit;
-    volt_group tasks; // the line, as number 0, and the clients
+    volt_handle line;
     gateway g;
-    volt_time deadline; // of the stop
-    uint64_t id;
-    int64_t left_rc;
-    int listener, signals, client, rc, result;
-    unsigned n_clients, has_line;
+    int rc, line_rc;
 } app;
 
-static void client_came(volt_cx *cx, app *a) {
-    client c = { .g = &a->g, .fd = a->client };
-    if (VOLT_GROUP_SPAWN(cx, &a->tasks, client_run, c) == 0) a->n_clients++;
-    else volt_close(cx, a->client);
+static int client_came(volt_cx *cx, server *s, int fd) {
+    client c = { .g = (gateway *)s, .fd = fd };
+    return VOLT_GROUP_SPAWN(cx, &s->clients, client_run, c);
 }
-static void app_stop(volt_cx *cx, app *a, int result) {
-    if (a->listener < 0) return;
-    volt_close(cx, a->listener);
-    a->listener = -1;
-    a->result = result;
-    a->deadline = volt_now() + VOLT_S(GRACE_SECONDS);
-    volt_chan_close(&a->g.said);
-}
+static void gateway_stopping(server *s) { volt_chan_close(&((gateway *)s)->said); }
+
 static volt_poll app_run(volt_cx *cx, void *arg) {
     app *a = (app *)arg;
     VOLT_BEGIN(cx, a);
     a->g.heard = (volt_bcast)VOLT_BCAST_INIT(a->g.kept);
     a->g.said = (volt_chan)VOLT_CHAN_INIT(a->g.queue);
-    a->deadline = VOLT_NEVER;
-    volt_group_collect(&a->tasks);
-    a->result = VOLT_GROUP_SPAWN(cx, &a->tasks, line_run, (line){ .g = &a->g });
-    a->has_line = a->result == 0;
-    while (a->has_line || a->n_clients > 0) {
-        VOLT_AWAIT(a->rc, volt_before(cx, &a->limit, a->deadline, VOLT_SELECT(
-            VOLT_ARM(&a->came, a->client, a->listener >= 0 && a->n_clients < CLIENTS_MAX
-                                              ? volt_accept(cx, a->listener)
-                                              : volt_sleep_forever(cx)),
-            VOLT_ARM(&a->left, a->left_rc, volt_group_next(cx, &a->tasks, &a->id)),
-            VOLT_ARM(&a->signalled, volt_signals_next(cx, a->signals, NULL)))));
-        if (a->rc < 0 || (a->signalled.fired && a->listener < 0)) break; // leaves no more time
-        if (a->signalled.fired) app_stop(cx, a, 0);
-        else if (a->came.fired && a->client < 0) app_stop(cx, a, a->client);
-        else if (a->came.fired) client_came(cx, a);
-        else if (a->id > 0) a->n_clients--;
-        else {
-            a->has_line = 0;
-            app_stop(cx, a, (int)a->left_rc);
-        }
-    }
-    VOLT_AWAIT(volt_group_close(cx, &a->tasks)); // ends those that are left
-    if (a->listener >= 0) volt_close(cx, a->listener);
-    volt_close(cx, a->signals);
-    VOLT_END(a->result);
+    a->rc = VOLT_SPAWN(cx, &a->line, line_run, (line){ .g = &a->g });
+    if (a->rc < 0) VOLT_RETURN(a->rc);
+    VOLT_AWAIT(a->rc, server_run(cx, &a->g.s));
+    VOLT_AWAIT(a->line_rc, volt_within(cx, &a->limit, VOLT_S(GRACE_SECONDS),
+                                       volt_join(cx, &a->line)));
+    volt_cancel(&a->line); // does nothing once it has ended
+    if (volt_handle_is_set(&a->line)) VOLT_AWAIT(a->line_rc, volt_join(cx, &a->line));
+    VOLT_END(a->rc < 0 ? a->rc : a->line_rc);
 }
 
 int main(int argc, char **argv) {
-    static const int stops[] = { SIGINT, SIGTERM };
     static app a; // with the chunks that are kept: large for a stack
+    gateway *g = &a.g;
     volt_addr at;
-    if (argc < 3 || argc > 4 || volt_addr_parse(&at, argv[1]) < 0) {
-        fprintf(stderr, "usage: %s LISTEN_ADDR DEVICE [BAUD]\n", argv[0]);
-        return 2;
-    }
-    a.g.device = argv[2];
-    a.g.options.is_exclusive = 1;
-    a.g.options.baud = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 9600;
-    int rc = a.signals = volt_signals_open(stops, 2);
-    if (rc >= 0) rc = a.listener = volt_listen_addr(&at, NULL);
-    if (rc >= 0) rc = volt_local_addr(a.listener, &at);
-    if (rc >= 0) {
-        printf("port %d\n", volt_addr_port(&at));
-        fflush(stdout);
-        rc = volt_run(NULL, app_run, &a);
-    }
-    if (rc < 0) fprintf(stderr, "%s: %s\n", a.g.device, volt_strerror(rc));
+    if (argc < 3 || argc > 4 || volt_addr_parse(&at, argv[1]) < 0)
+        return fprintf(stderr, "usage: %s LISTEN_ADDR DEVICE [BAUD]\n", argv[0]), 2;
+    g->device = argv[2];
+    g->options.is_exclusive = 1;
+    g->options.baud = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 9600;
+    g->s.n_max = CLIENTS_MAX;
+    g->s.grace = VOLT_S(GRACE_SECONDS);
+    g->s.client_came = client_came;
+    g->s.stopping_or_null = gateway_stopping;
+    int rc = server_open(&g->s, &at, NULL);
+    if (rc == 0) rc = volt_run(NULL, app_run, &a);
+    if (rc < 0) fprintf(stderr, "%s: %s\n", g->device, volt_strerror(rc));
     return rc < 0;
 }

@@ -9,31 +9,30 @@
 //
 // The collector writes "name<TAB>line" for each line of a file that matches the pattern.
 //
-// Delivery: a record has the offset behind its line. The collector writes the records that have
-// come to its file, waits until they are on the disk, and sends back the offset of the last one.
-// One batch of one file is on its way at a time, so the collector sets the pace, and the shipper
-// needs the memory of one batch. The state file has the offsets that came back; it is replaced once
-// a second, and at the stop. After a lost connection the batch is sent again; after a crash, so are
-// the lines of the last second: no line is lost, and those lines arrive twice.
+// Delivery: a record is a line with the offset behind it. The collector appends the records that
+// have come to its file, waits until they are on the disk, and sends back the last offset. One batch
+// of one file is on its way at a time: so the collector sets the pace, and the shipper needs the
+// memory of one batch. The state file has the offsets that came back; it is replaced once a second,
+// and at the stop. After a lost connection the batch is sent again, and after a crash the lines of
+// the last second: no line is lost, and only those may arrive twice.
 //
-// Files: a file is known by its device and inode. So a file that is renamed is followed on, and the
-// new file under its name as well; one that has lost its name is followed until nothing came for
-// GONE_SECONDS. The state has a hash of the MARK bytes before the offset: if these have changed,
-// the file was truncated, or its inode is in use again, and it is read from its start. A line
-// longer than LINE is sent in pieces.
+// Files: a file is known by its device and inode. One that is renamed is followed on, and the new
+// file under its name as well; one that has lost its name is followed until nothing came for
+// GONE_SECONDS. The state has a hash of the MARK bytes before the offset. If they have changed, the
+// file was truncated, or its inode is in use again, and it is read from its start. A line longer
+// than LINE is sent in pieces.
 //
-// Each of the first SIGTERM and SIGINT lets the batch on its way be completed; a second one cuts
-// it.
+// SIGTERM or SIGINT: the shipper completes the batch on its way, within BATCH_SECONDS. The
+// collector completes those that it has, within STOP_SECONDS; a second signal cuts them.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
+#include "server.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -43,7 +42,7 @@
 enum { FILES_MAX = 256, LINE = 16384, CHUNK = 65536, MARK = 64, STATE_LINE = NAME_MAX + 100 };
 enum { OFFSET = 8, IN = 131072 }; // OFFSET: bytes of an offset, which is big-endian
 enum { RESCAN_SECONDS = 10, GONE_SECONDS = 30, SAVE_SECONDS = 1, STOP_SECONDS = 10 };
-enum { CONNECT_SECONDS = 10, BATCH_SECONDS = 30, PAUSE_LEAST_MS = 100, PAUSE_MOST_MS = 10000 };
+enum { CONNECT_SECONDS = 10, BATCH_SECONDS = 15, PAUSE_LEAST_MS = 100, PAUSE_MOST_MS = 10000 };
 enum { CONNECTIONS_MAX = 100 };
 static const volt_record_format format = { .most = OFFSET + NAME_MAX + 1 + LINE };
 static const char title[] = "shipper state 1\n";
@@ -76,30 +75,29 @@ typedef struct {
     volt_frame frame;
     int64_t rc;
 } step;
+// One task: of each function one runs at a time, so they share what they need.
 typedef struct {
+    volt_frame frame;
     // set before the start
     const char *dir, *pattern, *state_path;
     volt_addr to;
     int inotify, signals;
-    volt_token stop;
     // the table, and that of the last run
     followed files[FILES_MAX], last_run[FILES_MAX];
-    unsigned must_list, has_listed, has_changed, has_acked, is_full;
-    volt_time save_at, list_at;
-    uint64_t n_lines;
-    // of the functions below: one of each runs at a time
-    step listing, adding, sending, saving, watching, session;
+    followed *f, *same, *was;
+    volt_time save_at, list_at, until, again, pause;
+    unsigned is_stopping, must_list, has_listed, has_changed, has_acked, is_full;
+    step list, add, send, save, watch, session;
+    volt_arm connected, came, signalled;
     volt_timer wait, batch;
-    volt_token_link stop_wait;
     volt_file_op op;
     struct stat st;
     volt_dir_entry entry;
-    size_t entry_at, at, piece;
     int dir_fd, socket;
-    unsigned i, n_sent, is_over;
-    followed *f, *same, *was;
-    int64_t n, end;
-    volt_time until;
+    unsigned i, n_idle, is_over;
+    size_t entry_at, at, piece;
+    int64_t rc, n, end;
+    uint64_t n_lines;
     volt_writer out;
     unsigned char offset[OFFSET];
     char path[PATH_MAX], chunk[CHUNK], out_buf[CHUNK];
@@ -130,7 +128,7 @@ static int is_wanted(const shipper *a, const char *name) {
 }
 // Adds a file to the table, unless it is there under another name.
 static volt_poll file_add(volt_cx *cx, shipper *a, const char *name) {
-    step *s = &a->adding;
+    step *s = &a->add;
     VOLT_BEGIN(cx, s);
     for (a->f = a->files; a->f < a->files + FILES_MAX && a->f->is_used; a->f++) {}
     if (a->f == a->files + FILES_MAX) {
@@ -177,7 +175,7 @@ static void file_end(volt_cx *cx, shipper *a, followed *f) {
 }
 // Lists the directory: adds new files, and finds those that have lost their name.
 static volt_poll list_files(volt_cx *cx, shipper *a) {
-    step *s = &a->listing;
+    step *s = &a->list;
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(a->dir_fd, volt_file_open(cx, &a->op, a->dir, O_RDONLY | O_DIRECTORY, 0));
     if (a->dir_fd < 0) VOLT_RETURN(a->dir_fd);
@@ -205,30 +203,27 @@ static volt_poll list_files(volt_cx *cx, shipper *a) {
     a->has_listed |= a->n == 0;
     VOLT_END(a->n);
 }
-// Finds what the events mean: an offset is compared with its file anyway, in each round.
-//   returns: 0 | -ENOENT: the directory is gone
-static int take_events(shipper *a) {
+// Most events need no more than their coming: each round compares all offsets with their files.
+static void take_events(shipper *a) {
     const char *at = (const char *)a->buf, *end = at + a->n;
     for (const struct inotify_event *e; at < end; at += sizeof *e + e->len) {
         e = (const struct inotify_event *)(const void *)at;
-        if (e->mask & (IN_IGNORED | IN_UNMOUNT | IN_MOVE_SELF)) return -ENOENT;
         if (e->mask & IN_Q_OVERFLOW) fprintf(stderr, "events were lost: the directory is listed\n");
         if (e->mask & ~(uint32_t)IN_MODIFY) a->must_list = 1;
     }
-    return 0;
 }
-// Waits for events, until a->until at most.
-//   returns: 0 | -ENOENT: the directory is gone | -ECANCELED: a stop
+// Waits for events or a signal, until a->until at most.
+//   returns: 0 | an error of the directory
 static volt_poll watch(volt_cx *cx, shipper *a) {
-    step *s = &a->watching;
+    step *s = &a->watch;
     VOLT_BEGIN(cx, s);
-    VOLT_AWAIT(a->n, volt_with_token(cx, &a->stop_wait, &a->stop,
-                                     volt_before(cx, &a->wait, a->until,
-                                                 volt_read(cx, a->inotify, a->buf,
-                                                           sizeof a->buf))));
-    s->rc = a->n == -ETIMEDOUT ? 0 : a->n < 0 ? a->n : take_events(a);
-    if (s->rc == 0 && (a->must_list || volt_now() >= a->list_at))
-        VOLT_AWAIT(s->rc, list_files(cx, a));
+    VOLT_AWAIT(volt_before(cx, &a->wait, a->until, VOLT_SELECT(
+        VOLT_ARM(&a->came, a->n, volt_read(cx, a->inotify, a->buf, sizeof a->buf)),
+        VOLT_ARM(&a->signalled, volt_signals_next(cx, a->signals, NULL)))));
+    if (a->signalled.fired) a->is_stopping = 1;
+    if (a->came.fired) take_events(a);
+    s->rc = 0;
+    if (a->must_list || volt_now() >= a->list_at) VOLT_AWAIT(s->rc, list_files(cx, a));
     VOLT_END(s->rc);
 }
 
@@ -257,7 +252,7 @@ static int piece_put(shipper *a, followed *f) {
 // Sends the lines of one chunk of a file, and waits until the collector has them.
 //   returns: 1 | 0: there was no whole line | the errors of the socket
 static volt_poll send_batch(volt_cx *cx, shipper *a, followed *f) {
-    step *s = &a->sending;
+    step *s = &a->send;
     VOLT_BEGIN(cx, s);
     a->is_over = f->gone_at > 0 && volt_now() - f->gone_at > VOLT_S(GONE_SECONDS);
     VOLT_AWAIT(a->n, volt_file_pread(cx, &a->op, f->fd, a->chunk, CHUNK, f->offset - f->n_mark));
@@ -296,7 +291,7 @@ static volt_poll send_batch(volt_cx *cx, shipper *a, followed *f) {
 // ---- the shipper: its state, connections
 
 static volt_poll state_save(volt_cx *cx, shipper *a) {
-    step *s = &a->saving;
+    step *s = &a->save;
     VOLT_BEGIN(cx, s);
     a->has_changed = 0;
     a->at = (size_t)snprintf(a->state, sizeof a->state, "%s", title);
@@ -328,108 +323,72 @@ static int state_parse(shipper *a) {
     }
     return 0;
 }
-// Sends what there is, and what comes, until a stop.
+// Sends what there is, and what comes, until a stop: in turn a batch of each file.
 //   returns: 0 | the errors of the socket, or of the directory
 static volt_poll session_run(volt_cx *cx, shipper *a) {
     step *s = &a->session;
     VOLT_BEGIN(cx, s);
     volt_writer_init(&a->out, volt_stream_of(a->socket), a->out_buf, sizeof a->out_buf);
-    while (!volt_token_is_cancelled(&a->stop)) {
-        a->n_sent = 0;
-        for (a->i = 0; a->i < FILES_MAX && !volt_token_is_cancelled(&a->stop); a->i++) {
-            if (!a->files[a->i].is_used) continue;
+    for (a->i = a->n_idle = 0; !a->is_stopping; a->i = (a->i + 1) % FILES_MAX) {
+        s->rc = 0;
+        if (a->files[a->i].is_used)
             VOLT_AWAIT(s->rc, volt_within(cx, &a->batch, VOLT_S(BATCH_SECONDS),
                                           send_batch(cx, a, &a->files[a->i])));
-            if (s->rc < 0) VOLT_RETURN(s->rc);
-            a->n_sent += (unsigned)s->rc;
-        }
+        if (s->rc < 0) VOLT_RETURN(s->rc);
+        a->n_idle = s->rc > 0 ? 0 : a->n_idle + 1;
+        if (a->n_idle > 0 && a->n_idle < FILES_MAX) continue;
         if (a->has_changed && volt_now() >= a->save_at) VOLT_AWAIT(state_save(cx, a));
-        a->until = a->n_sent > 0 ? 0 : a->has_changed ? a->save_at : a->list_at;
+        a->until = a->n_idle == 0 ? 0 : a->has_changed ? a->save_at : a->list_at;
+        a->n_idle = 0;
         VOLT_AWAIT(s->rc, watch(cx, a));
         if (s->rc < 0) VOLT_RETURN(s->rc);
     }
     VOLT_END(0);
 }
-typedef struct {
-    volt_frame frame;
-    volt_timer limit;
-    volt_token_link stop;
-    volt_shield shield;
-    shipper *a;
-    int64_t rc;
-    volt_time pause, again;
-} shipping;
-
 // Connects, again and again, and waits longer after each failure.
-//   returns: 0 after a stop | the error of the directory
-static volt_poll ship_run(volt_cx *cx, void *arg) {
-    shipping *m = (shipping *)arg;
-    shipper *const a = m->a;
-    VOLT_BEGIN(cx, m);
-    VOLT_AWAIT(m->rc, volt_file_load(cx, &a->op, a->state_path, a->state, sizeof a->state - 1));
-    if (m->rc >= 0) m->rc = state_parse(a);
-    if (m->rc < 0 && m->rc != -ENOENT) VOLT_RETURN(m->rc);
-    VOLT_AWAIT(m->rc, list_files(cx, a)); // inotify was opened before: no file is missed
-    m->pause = VOLT_MS(PAUSE_LEAST_MS);
-    while (m->rc >= 0 && !volt_token_is_cancelled(&a->stop)) {
-        VOLT_AWAIT(a->socket, volt_with_token(cx, &m->stop, &a->stop,
-                                              volt_within(cx, &m->limit, VOLT_S(CONNECT_SECONDS),
-                                                          volt_connect(cx, &a->to))));
-        m->rc = a->socket;
+//   returns: 0 after a stop | an error of the state file, or of the directory
+static volt_poll shipper_run(volt_cx *cx, void *arg) {
+    shipper *a = (shipper *)arg;
+    VOLT_BEGIN(cx, a);
+    VOLT_AWAIT(a->rc, volt_file_load(cx, &a->op, a->state_path, a->state, sizeof a->state - 1));
+    if (a->rc >= 0) a->rc = state_parse(a);
+    if (a->rc < 0 && a->rc != -ENOENT) VOLT_RETURN(a->rc);
+    VOLT_AWAIT(a->rc, list_files(cx, a)); // inotify was opened before: no file is missed
+    a->pause = VOLT_MS(PAUSE_LEAST_MS);
+    while (a->rc >= 0 && !a->is_stopping) {
+        VOLT_AWAIT(VOLT_SELECT(
+            VOLT_ARM(&a->connected, a->socket, volt_within(cx, &a->wait, VOLT_S(CONNECT_SECONDS),
+                                                           volt_connect(cx, &a->to))),
+            VOLT_ARM(&a->signalled, volt_signals_next(cx, a->signals, NULL))));
+        a->is_stopping |= !a->connected.fired;
+        if (a->is_stopping) break;
+        a->rc = a->socket;
         if (a->socket >= 0) {
             fprintf(stderr, "connected\n");
             a->has_acked = 0;
-            VOLT_AWAIT(m->rc, session_run(cx, a));
+            VOLT_AWAIT(a->rc, session_run(cx, a));
             volt_close(cx, a->socket);
-            if (a->has_acked) m->pause = VOLT_MS(PAUSE_LEAST_MS);
+            if (a->has_acked) a->pause = VOLT_MS(PAUSE_LEAST_MS);
         }
-        if (volt_token_is_cancelled(&a->stop) || volt_is_cancelled(cx)) break;
-        fprintf(stderr, "%s; next try in %d ms\n", volt_strerror((int)m->rc),
-                (int)(m->pause / VOLT_MS(1)));
-        for (m->again = volt_now() + m->pause, m->rc = 0; m->rc == 0 && volt_now() < m->again;) {
-            a->until = m->again;
-            VOLT_AWAIT(m->rc, watch(cx, a)); // follows files also without a collector
-        }
-        m->pause = 2 * m->pause < VOLT_MS(PAUSE_MOST_MS) ? 2 * m->pause : VOLT_MS(PAUSE_MOST_MS);
+        if (a->is_stopping) break;
+        fprintf(stderr, "%s; next try in %d ms\n", volt_strerror((int)a->rc),
+                (int)(a->pause / VOLT_MS(1)));
+        a->again = volt_now() + a->pause;
+        a->pause = 2 * a->pause < VOLT_MS(PAUSE_MOST_MS) ? 2 * a->pause : VOLT_MS(PAUSE_MOST_MS);
+        do { // new files are opened also without a collector
+            a->until = a->again;
+            VOLT_AWAIT(a->rc, watch(cx, a));
+        } while (a->rc == 0 && !a->is_stopping && volt_now() < a->again);
     }
-    volt_shield_begin(cx, &m->shield, VOLT_S(STOP_SECONDS)); // also if the task was cancelled
     if (a->has_changed && a->has_listed) VOLT_AWAIT(state_save(cx, a));
-    volt_shield_end(cx, &m->shield);
-    VOLT_END(volt_token_is_cancelled(&a->stop) ? 0 : m->rc);
-}
-
-typedef struct {
-    volt_frame frame;
-    volt_arm ended, signalled;
-    volt_timer limit;
-    volt_handle task;
-    shipper *a;
-    int64_t rc;
-} shipper_app;
-
-static volt_poll shipper_app_run(volt_cx *cx, void *arg) {
-    shipper_app *m = (shipper_app *)arg;
-    VOLT_BEGIN(cx, m);
-    m->rc = VOLT_SPAWN(cx, &m->task, ship_run, (shipping){ .a = m->a });
-    if (m->rc < 0) VOLT_RETURN(m->rc);
-    VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&m->ended, m->rc, volt_join(cx, &m->task)),
-                           VOLT_ARM(&m->signalled, volt_signals_next(cx, m->a->signals, NULL))));
-    volt_token_cancel(&m->a->stop);
-    if (!m->ended.fired)
-        VOLT_AWAIT(volt_within(cx, &m->limit, VOLT_S(STOP_SECONDS), VOLT_SELECT(
-            VOLT_ARM(&m->ended, m->rc, volt_join(cx, &m->task)),
-            VOLT_ARM(&m->signalled, volt_signals_next(cx, m->a->signals, NULL)))));
-    volt_cancel(&m->task); // does nothing once it has ended
-    if (volt_handle_is_set(&m->task)) VOLT_AWAIT(m->rc, volt_join(cx, &m->task));
-    printf("sent %" PRIu64 " lines\n", m->a->n_lines);
-    VOLT_END(m->rc);
+    printf("sent %" PRIu64 " lines\n", a->n_lines);
+    VOLT_END(a->is_stopping ? 0 : a->rc);
 }
 static int ship(const volt_addr *to, char **words) {
     const uint32_t events = IN_CREATE | IN_DELETE | IN_MODIFY | IN_MOVED_FROM | IN_MOVED_TO |
                             IN_MOVE_SELF | IN_ONLYDIR;
     static const int stops[] = { SIGINT, SIGTERM };
     static shipper a; // large for a stack
-    shipper_app m = { .a = &a };
     a.to = *to;
     a.state_path = words[0];
     a.dir = words[1];
@@ -438,13 +397,13 @@ static int ship(const volt_addr *to, char **words) {
     if (a.signals < 0) return a.signals;
     a.inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (a.inotify < 0 || inotify_add_watch(a.inotify, a.dir, events) < 0) return -errno;
-    return volt_run(NULL, shipper_app_run, &m);
+    return volt_run(NULL, shipper_run, &a);
 }
 
 // ---- the collector
 
 typedef struct {
-    volt_token stop;
+    server s;
     volt_mutex lock; // of the file
     int file;
     int64_t end; // of the file; what a failed write has left behind it is overwritten
@@ -498,7 +457,7 @@ static volt_poll arrival_run(volt_cx *cx, void *arg) {
     volt_set_keepalive(k->fd, 30, 10, 3);
     volt_reader_init(&k->in, volt_stream_of(k->fd), k->buf, IN, VOLT_LONG_STOP);
     do {
-        VOLT_AWAIT(k->rc, volt_with_token(cx, &k->stop, &k->owner->stop,
+        VOLT_AWAIT(k->rc, volt_with_token(cx, &k->stop, &k->owner->s.stop,
                                           volt_read_record(cx, &k->in, &format, &k->record)));
         for (k->n_text = 0; k->rc == 1 && k->record.len >= OFFSET;) {
             text_add(k);
@@ -513,71 +472,27 @@ static volt_poll arrival_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
-typedef struct {
-    volt_frame frame;
-    volt_arm came, left, signalled;
-    volt_timer limit;
-    volt_group arrivals;
-    volt_time deadline; // of the stop
-    int listener, signals, fd, rc, result;
-    unsigned n_arrivals;
-    collector c;
-} collector_app;
-
-static void arrival_came(volt_cx *cx, collector_app *m) {
-    arrival k = { .owner = &m->c };
-    k.fd = m->fd;
-    k.buf = (char *)malloc(2 * IN);
+static int shipper_came(volt_cx *cx, server *s, int fd) {
+    arrival k = { .owner = (collector *)s };
+    k.fd = fd;
+    k.buf = (char *)malloc(2 * IN); // apart: a large state would have a mapping of its own
+    if (!k.buf) return -ENOMEM;
     k.text = k.buf + IN;
-    int rc = k.buf ? VOLT_GROUP_SPAWN(cx, &m->arrivals, arrival_run, k) : -ENOMEM;
-    if (rc == 0) m->n_arrivals++;
-    else free(k.buf), volt_close(cx, m->fd);
+    int rc = VOLT_GROUP_SPAWN(cx, &s->clients, arrival_run, k);
+    if (rc < 0) free(k.buf);
+    return rc;
 }
-static void collector_stop(volt_cx *cx, collector_app *m, int result) {
-    volt_close(cx, m->listener);
-    m->listener = -1;
-    m->result = result;
-    m->deadline = volt_now() + VOLT_S(STOP_SECONDS);
-    volt_token_cancel(&m->c.stop);
-}
-static volt_poll collector_app_run(volt_cx *cx, void *arg) {
-    collector_app *m = (collector_app *)arg;
-    VOLT_BEGIN(cx, m);
-    volt_group_collect(&m->arrivals);
-    m->deadline = VOLT_NEVER;
-    while (m->listener >= 0 || m->n_arrivals > 0) {
-        VOLT_AWAIT(m->rc, volt_before(cx, &m->limit, m->deadline, VOLT_SELECT(
-            VOLT_ARM(&m->came, m->fd, m->listener >= 0 && m->n_arrivals < CONNECTIONS_MAX
-                                          ? volt_accept(cx, m->listener)
-                                          : volt_sleep_forever(cx)),
-            VOLT_ARM(&m->left, m->n_arrivals > 0 ? volt_group_next(cx, &m->arrivals, NULL)
-                                                 : volt_sleep_forever(cx)),
-            VOLT_ARM(&m->signalled, volt_signals_next(cx, m->signals, NULL)))));
-        if (m->rc < 0 || (m->signalled.fired && m->listener < 0)) break; // leaves no more time
-        if (m->left.fired) m->n_arrivals--;
-        else if (m->signalled.fired) collector_stop(cx, m, 0);
-        else if (m->fd < 0) collector_stop(cx, m, m->fd); // no more can be accepted
-        else arrival_came(cx, m);
-    }
-    VOLT_AWAIT(volt_group_close(cx, &m->arrivals)); // cancels those that are left
-    volt_close(cx, m->c.file);
-    volt_close(cx, m->signals);
-    VOLT_END(m->result);
-}
-static int collect(volt_addr *at, const char *path) {
-    static const int stops[] = { SIGINT, SIGTERM };
+static int collect(const volt_addr *at, const char *path) {
+    static collector c;
     struct stat st;
-    collector_app m = { .listener = -1 };
-    m.c.file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
-    if (m.c.file < 0 || fstat(m.c.file, &st) < 0) return -errno;
-    m.c.end = st.st_size;
-    int rc = m.signals = volt_signals_open(stops, 2);
-    if (rc >= 0) rc = m.listener = volt_listen_addr(at, NULL);
-    if (rc >= 0) rc = volt_local_addr(m.listener, at);
-    if (rc < 0) return rc;
-    printf("port %d\n", volt_addr_port(at));
-    fflush(stdout);
-    return volt_run(NULL, collector_app_run, &m);
+    c.file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
+    if (c.file < 0 || fstat(c.file, &st) < 0) return -errno;
+    c.end = st.st_size;
+    c.s.n_max = CONNECTIONS_MAX;
+    c.s.grace = VOLT_S(STOP_SECONDS);
+    c.s.client_came = shipper_came;
+    int rc = server_open(&c.s, at, NULL);
+    return rc < 0 ? rc : volt_run(NULL, server_run, &c.s);
 }
 
 int main(int argc, char **argv) {

@@ -23,9 +23,9 @@
 // descriptors at all: the server waits for the peer's files, which may be slow, or pipes.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
+#include "server.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,10 +132,10 @@ static volt_poll message_send(volt_cx *cx, message *m, int fd, const int *fds, u
 // ---- the server: commands
 
 typedef struct {
-    volt_token stop;
+    server s;
     const char *dir;
     int type, is_abstract;
-} server;
+} file_server;
 typedef struct {
     volt_frame frame;
     int64_t rc;
@@ -144,7 +144,7 @@ typedef struct {
     volt_frame frame;
     volt_token_link stop;
     volt_timer limit;
-    server *srv;
+    file_server *owner;
     volt_cred peer;
     int is_privileged, file;
     int64_t rc;
@@ -235,7 +235,7 @@ static volt_poll command_run(volt_cx *cx, session *s) {
         message_put(&s->answer, "error usage: whoami, get NAME, put NAME with descriptors");
         VOLT_RETURN(0);
     }
-    w->rc = snprintf(s->path, sizeof s->path, "%s/%s", s->srv->dir, line + 4);
+    w->rc = snprintf(s->path, sizeof s->path, "%s/%s", s->owner->dir, line + 4);
     if (w->rc >= (int)sizeof s->path) VOLT_RETURN(-ENAMETOOLONG);
     if (is_get) VOLT_AWAIT(w->rc, get_run(cx, s));
     else VOLT_AWAIT(w->rc, put_run(cx, s));
@@ -250,14 +250,14 @@ static int session_begin(session *s) {
     int rc = volt_peer_cred(s->c.fd, &s->peer);
     s->is_privileged = rc == 0 && (s->peer.uid == 0 || s->peer.uid == geteuid());
     conn_init(&s->c, s->is_privileged ? FDS_MAX : 0);
-    return rc == 0 && s->srv->is_abstract && !s->is_privileged ? -EACCES : rc;
+    return rc == 0 && s->owner->is_abstract && !s->is_privileged ? -EACCES : rc;
 }
 static volt_poll session_run(volt_cx *cx, void *arg) {
     session *s = (session *)arg;
     VOLT_BEGIN(cx, s);
     s->rc = session_begin(s);
     while (s->rc >= 0) {
-        VOLT_AWAIT(s->rc, volt_with_token(cx, &s->stop, &s->srv->stop,
+        VOLT_AWAIT(s->rc, volt_with_token(cx, &s->stop, &s->owner->s.stop,
                                           volt_within(cx, &s->limit, VOLT_S(IDLE_SECONDS),
                                                       conn_next(cx, &s->c))));
         if (s->rc <= 0 && s->rc != -EMSGSIZE) break; // the end, silence, or a stop
@@ -275,69 +275,24 @@ static volt_poll session_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
-typedef struct {
-    volt_frame frame;
-    volt_arm came, left, signalled;
-    volt_timer limit;
-    volt_group sessions;
-    volt_time deadline; // of the stop
-    int listener, signals, fd, rc, result;
-    unsigned n_sessions;
-    server srv;
-} serving;
-
-static void client_came(volt_cx *cx, serving *m) {
-    session s = { .srv = &m->srv };
-    s.c.fd = m->fd;
-    s.c.type = m->srv.type;
-    if (VOLT_GROUP_SPAWN(cx, &m->sessions, session_run, s) == 0) m->n_sessions++;
-    else volt_close(cx, m->fd);
-}
-static void serving_stop(volt_cx *cx, serving *m, int result) {
-    volt_unix_unlink(m->listener); // an abstract name has no path: no matter
-    volt_close(cx, m->listener);
-    m->listener = -1;
-    m->result = result;
-    m->deadline = volt_now() + VOLT_S(DRAIN_SECONDS);
-    volt_token_cancel(&m->srv.stop);
-}
-static volt_poll serving_run(volt_cx *cx, void *arg) {
-    serving *m = (serving *)arg;
-    VOLT_BEGIN(cx, m);
-    volt_group_collect(&m->sessions);
-    m->deadline = VOLT_NEVER;
-    while (m->listener >= 0 || m->n_sessions > 0) {
-        VOLT_AWAIT(m->rc, volt_before(cx, &m->limit, m->deadline, VOLT_SELECT(
-            VOLT_ARM(&m->came, m->fd, m->listener >= 0 && m->n_sessions < CLIENTS_MAX
-                                          ? volt_accept(cx, m->listener)
-                                          : volt_sleep_forever(cx)),
-            VOLT_ARM(&m->left, m->n_sessions > 0 ? volt_group_next(cx, &m->sessions, NULL)
-                                                 : volt_sleep_forever(cx)),
-            VOLT_ARM(&m->signalled, volt_signals_next(cx, m->signals, NULL)))));
-        if (m->rc < 0 || (m->signalled.fired && m->listener < 0)) break; // leaves no more time
-        if (m->left.fired) m->n_sessions--;
-        else if (m->signalled.fired) serving_stop(cx, m, 0);
-        else if (m->fd < 0) serving_stop(cx, m, m->fd); // no more clients can be accepted
-        else client_came(cx, m);
-    }
-    VOLT_AWAIT(volt_group_close(cx, &m->sessions)); // cancels those that are left
-    volt_close(cx, m->signals);
-    VOLT_END(m->result);
+static int client_came(volt_cx *cx, server *s, int fd) {
+    session new_one = { .owner = (file_server *)s };
+    new_one.c.fd = fd;
+    new_one.c.type = new_one.owner->type;
+    return VOLT_GROUP_SPAWN(cx, &s->clients, session_run, new_one);
 }
 // Returns 0 or -errno.
 static int serve(const char *where, const volt_addr *at, int type, const char *dir) {
-    static const int stops[] = { SIGINT, SIGTERM };
     const volt_listen_options options = { .type = type, .mode = 0660, .is_replacing = 1 };
-    serving m = { .listener = -1 };
-    m.srv.dir = dir;
-    m.srv.type = type;
-    m.srv.is_abstract = strncmp(where, "unix:@", 6) == 0;
-    m.signals = volt_signals_open(stops, 2);
-    m.listener = m.signals < 0 ? m.signals : volt_listen_addr(at, &options);
-    if (m.listener < 0) return m.listener;
-    printf("listening on %s\n", where);
-    fflush(stdout);
-    return volt_run(NULL, serving_run, &m);
+    static file_server f;
+    f.dir = dir;
+    f.type = type;
+    f.is_abstract = strncmp(where, "unix:@", 6) == 0;
+    f.s.n_max = CLIENTS_MAX;
+    f.s.grace = VOLT_S(DRAIN_SECONDS);
+    f.s.client_came = client_came;
+    int rc = server_open(&f.s, at, &options);
+    return rc < 0 ? rc : volt_run(NULL, server_run, &f.s);
 }
 
 // ---- the client

@@ -10,12 +10,7 @@ files=$1/unix_server
 # same TITLE WANT GOT
 same() { [ "$2" = "$3" ] || fail "$1: wanted '$2', got '$3'"; }
 # serve [-p] ADDR  Starts the server on the directory $work/files.
-serve() {
-    : >"$work/server"
-    "$files" serve "$@" "$work/files" >"$work/server" &
-    server=$!
-    until_true has "$work/server" '^listening on'
-}
+serve() { start "$files" serve "$@" "$work/files"; }
 # ask LINE [FILE...]  The answer, which the client writes to its standard error.
 ask() { timeout 20 "$files" ask "unix:$work/socket" "$@" 2>&1 >"$work/got"; }
 # whoami SOCAT_ADDRESS  Compares the answer with the number of the process, the user and the group.
