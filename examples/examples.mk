@@ -14,6 +14,12 @@ PROGRAMS := $(patsubst examples/programs/%.c,%,$(wildcard examples/programs/*.c)
 	$(patsubst examples/programs/%.cpp,%,$(wildcard examples/programs/*.cpp))
 EXAMPLE_CHECKS += $(PROGRAMS:%=program-%)
 
+$(addprefix build/check/program-,broker serial shipper unix_server): need-python3 \
+	tests/tools/programs/peers.sh
+build/check/program-broker build/check/program-serial: need-nc
+build/check/program-shipper: need-nc
+build/check/program-serial build/check/program-unix_server: need-socat
+
 examples: need-g++ need-clang++ $(EXAMPLE_NEEDS)
 	@rm -f $(EXAMPLE_CHECKS:%=build/check/%)
 	$(MAKE_ALL) $(EXAMPLE_CHECKS:%=build/check/%)
