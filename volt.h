@@ -92,7 +92,7 @@
 //  1. Values that must survive an await live in the state struct; locals do not survive it. An
 //     initialised local must not stand above an await in its block; it may stand in a block of its
 //     own between two awaits. The lines above VOLT_BEGIN run again at each poll: they hold only
-//     const locals and the pointer to the state.
+//     the pointer to the state, and const locals computed from members that never change.
 //  2. Buffers, and all objects whose address is passed to a wait, live in the state struct, too.
 //  3. Await exactly one poll, with at most one await on a line, and test its result afterwards. To
 //     wait for several at once, use VOLT_SELECT or VOLT_JOIN_ALL over VOLT_ARM, in a function with
@@ -451,7 +451,7 @@
 // shields and 65535 simultaneous waits (each child of volt_join_all counts); one more stops the
 // program. A hand-written poll function that calls operations of volt must be awaited by a function
 // with VOLT_BEGIN. There is no io_uring backend, and no Windows, macOS or BSD. There is no TLS
-// either: examples/adapters/openssl.h makes a volt_stream of OpenSSL. A child that must end with its
+// either: examples/adapters/openssl.h makes OpenSSL a volt_stream. A child that must end with its
 // parent has to do so itself: PR_SET_PDEATHSIG would follow the pool thread that has started it.
 //
 // ---- input and output: which function for which purpose
@@ -460,6 +460,7 @@
 //   datagrams, packets                   volt_recv, volt_send ...; UDP: volt_udp_open
 //   many datagrams at once               volt_recvmmsg, volt_sendmmsg; volt_send_segments and
 //                                        volt_recv_segments, several times as fast
+//   a datagram and how it came           volt_recv_segments, also for single ones
 //   lines, records                       volt_reader, volt_writer
 //   from one connection to another       volt_copy, volt_relay; a file: volt_sendfile
 //   files                                volt_file_...; a configuration: volt_file_replace
@@ -2969,8 +2970,8 @@ VOLT_API int volt_set_linger(int fd, int seconds);
 
 // ---- messages
 // As the POSIX functions of these names, on sockets of any type. MSG_DONTWAIT and MSG_NOSIGNAL are
-// added to `flags`. A length of 0 is a message of its own, not "nothing to do"; a result of 0 is
-// such a message, or the end of a stream.
+// added to `flags`. Without an address a message goes to the connected peer. A length of 0 is a
+// message of its own, not "nothing to do"; a result of 0 is such a message, or the end of a stream.
 // A message that is longer than the buffer is never cut in silence: without MSG_TRUNC in `flags`
 // the result is -EMSGSIZE, with its beginning in the buffer; with it the true length, above `len`.
 // An error that an ICMP message has reported is returned by the next call, once.
@@ -2981,7 +2982,7 @@ VOLT_API VOLT_POLL volt_send(volt_cx *cx, int fd, const void *buf, size_t len, i
 VOLT_API VOLT_POLL volt_recvfrom(volt_cx *cx, int fd, void *buf, size_t len, int flags,
                                  volt_addr *from_or_null);
 VOLT_API VOLT_POLL volt_sendto(volt_cx *cx, int fd, const void *buf, size_t len, int flags,
-                               const volt_addr *to);
+                               const volt_addr *to_or_null);
 // As recvmsg(2) and sendmsg(2): truncation is in m->msg_flags.
 VOLT_API VOLT_POLL volt_recvmsg(volt_cx *cx, int fd, struct msghdr *m, int flags);
 VOLT_API VOLT_POLL volt_sendmsg(volt_cx *cx, int fd, const struct msghdr *m, int flags);
@@ -3025,7 +3026,8 @@ VOLT_API int volt_msg_info_put(struct msghdr *m, volt_msg_control *room, const v
 VOLT_API void volt_msg_info_reply(const volt_msg_info *received, volt_msg_info *out);
 // Sends a buffer as datagrams of `segment` bytes each, the last one possibly shorter: with
 // UDP_SEGMENT up to 64 by one system call, else with sendmmsg(2). to NULL: the connected peer.
-// Waits until one datagram is sent, and sends as many as are possible at once.
+// Waits until one datagram is sent, and sends as many as are possible at once. A buffer of 0 bytes
+// is one empty datagram.
 //   returns: the number of bytes, a multiple of `segment` or all | -EINVAL if `segment` is 0 |
 //            -EMSGSIZE if it is too long for a datagram | as volt_sendto
 VOLT_API VOLT_POLL volt_send_segments(volt_cx *cx, int fd, const void *buf, size_t len,
@@ -15393,11 +15395,11 @@ static void volt__message_to(volt__message *m, const volt_addr *to) {
     m->head.msg_namelen = (socklen_t)to->len_;
 }
 VOLT_API volt_poll volt_sendto(volt_cx *cx, int fd, const void *buf, size_t len, int flags,
-                               const volt_addr *to) {
+                               const volt_addr *to_or_null) {
     volt__message m;
     volt__check_not_on_stack(cx, buf);
     volt__message_init(&m, buf, len, flags);
-    if (to) volt__message_to(&m, to);
+    if (to_or_null) volt__message_to(&m, to_or_null);
     return volt__message_poll(cx, fd, VOLT__WR, volt__send_call, &m);
 }
 VOLT_API volt_poll volt_send(volt_cx *cx, int fd, const void *buf, size_t len, int flags) {
@@ -15808,7 +15810,7 @@ VOLT_API volt_poll volt_send_segments(volt_cx *cx, int fd, const void *buf, size
     volt__check_not_on_stack(cx, buf);
     if (segment == 0) return volt_ready(-EINVAL);
     if (segment > 65535) return volt_ready(-EMSGSIZE);
-    if (len == 0) return volt_ready(0);
+    if (len == 0) return volt_sendto(cx, fd, buf, 0, 0, to_or_null);
     volt__message_init(&s.message, buf, len, 0);
     if (to_or_null) volt__message_to(&s.message, to_or_null);
     s.buf = (char *)(uintptr_t)buf; // only read
