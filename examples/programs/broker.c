@@ -16,7 +16,7 @@
 //
 // Slow readers: a topic keeps its last KEPT messages. A subscriber that is further behind loses the
 // oldest of them, and is told how many by `lost TOPIC N`. No publisher waits for a subscriber. A
-// client that takes nothing for WRITE_SECONDS, neither messages nor replies, is disconnected.
+// client that does not take OUT bytes within WRITE_SECONDS is disconnected.
 //
 // Memory, however slow the clients are: 33 KiB for each of at most TOPICS_MAX topics; for a client
 // 7 KiB, SEND_BYTES in the kernel, and 1 KiB for each of at most SUBS_MAX subscriptions.
@@ -128,7 +128,7 @@ static void topic_leave(broker *b, topic *t) {
 
 // ---- subscriptions
 
-// Sends what is in the writer, and gives the pen back. A client that does not read loses its
+// Sends the content of the writer, and gives the pen back. A client that does not read loses its
 // connection, which its own task then sees.
 static volt_poll client_flush(volt_cx *cx, client *c, flushing *f) {
     VOLT_BEGIN(cx, f);
@@ -137,7 +137,8 @@ static volt_poll client_flush(volt_cx *cx, client *c, flushing *f) {
     volt_mutex_unlock(&c->pen);
     VOLT_END(f->rc);
 }
-// Puts what was received, and all that can be received and put now. The writer is empty at first.
+// Puts the result of the receive, and all that can be received and put now. The writer is empty at
+// first.
 static void subscription_put(subscription *s) {
     volt_writer *out = &s->to->out;
     const char *name = s->from->of->name;

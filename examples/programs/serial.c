@@ -20,8 +20,8 @@
 //     disconnected: no client misses bytes in between.
 //   - If the device vanishes, it is opened again every RETRY_MS. The clients stay connected, and
 //     their bytes are dropped until it is back.
-//   - SIGTERM or SIGINT: the bytes that the pen's client has sent are written, within GRACE_SECONDS,
-//     and the settings that the line had before are restored.
+//   - SIGTERM or SIGINT: the bytes that the pen's client has sent are written, within
+//     GRACE_SECONDS, and the settings that the line had before are restored.
 // There is no access control beside the address: do not listen on one that others can reach.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -158,7 +158,7 @@ typedef struct {
     unsigned has_pen;
 } client;
 
-// Sends what the line says.
+// Sends the bytes of the line.
 //   returns: 0 if the line was given up | -EOVERFLOW, -ETIMEDOUT: too slow | another -errno
 static volt_poll client_hear(volt_cx *cx, client *c) {
     transfer *t = &c->out;

@@ -10,11 +10,11 @@
 // The collector writes "name<TAB>line" for each line of a file that matches the pattern.
 //
 // Delivery: a record is a line with the offset behind it. The collector appends the records that
-// have come to its file, waits until they are on the disk, and sends back the last offset. One batch
-// of one file is on its way at a time: so the collector sets the pace, and the shipper needs the
-// memory of one batch. The state file has the offsets that came back; it is replaced once a second,
-// and at the stop. After a lost connection the batch is sent again, and after a crash the lines of
-// the last second: no line is lost, and only those may arrive twice.
+// have come to its file, waits until they are on the disk, and sends back the last offset. One
+// batch of one file is on its way at a time: so the collector sets the pace, and the shipper needs
+// the memory of one batch. The state file has the offsets that came back; it is replaced once a
+// second, and at the stop. After a lost connection the batch is sent again, and after a crash the
+// lines of the last second: no line is lost, and only those may arrive twice.
 //
 // Files: a file is known by its device and inode. One that is renamed is followed on, and the new
 // file under its name as well; one that has lost its name is followed until nothing came for
@@ -23,7 +23,8 @@
 // than LINE is sent in pieces.
 //
 // SIGTERM or SIGINT: the shipper completes the batch on its way, within BATCH_SECONDS. The
-// collector completes those that it has, within STOP_SECONDS; a second signal cuts them.
+// collector completes those that it has, within STOP_SECONDS; a second signal cuts them. Nothing is
+// encrypted or authenticated: both belong into one trusted network.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "server.h"
@@ -75,7 +76,7 @@ typedef struct {
     volt_frame frame;
     int64_t rc;
 } step;
-// One task: of each function one runs at a time, so they share what they need.
+// The functions of the shipper run one at a time, in one task, so they share their variables.
 typedef struct {
     volt_frame frame;
     // set before the start
@@ -116,11 +117,11 @@ static followed *file_find(followed *files, const dev_t *dev_or_null, uint64_t i
         if (f->is_used && f->inode == inode && (!dev_or_null || f->dev == *dev_or_null)) return f;
     return NULL;
 }
-// Whether the n bytes begin with those that were before the offset.
+// Returns 1 if the n bytes begin with those that were before the offset.
 static int has_mark(const followed *f, const char *bytes, int64_t n) {
     return n >= f->n_mark && hash_of(bytes, f->n_mark) == f->mark;
 }
-// A name that can stand in the state file and in a line.
+// Returns 1 for a name that matches, and can stand in the state file and in a line.
 static int is_wanted(const shipper *a, const char *name) {
     for (const char *at = name; *at; at++)
         if ((unsigned char)*at < ' ' || *at == 0x7f) return 0;
@@ -323,7 +324,7 @@ static int state_parse(shipper *a) {
     }
     return 0;
 }
-// Sends what there is, and what comes, until a stop: in turn a batch of each file.
+// Sends a batch of each file in turn, and waits when there is none, until a stop.
 //   returns: 0 | the errors of the socket, or of the directory
 static volt_poll session_run(volt_cx *cx, shipper *a) {
     step *s = &a->session;
@@ -406,7 +407,7 @@ typedef struct {
     server s;
     volt_mutex lock; // of the file
     int file;
-    int64_t end; // of the file; what a failed write has left behind it is overwritten
+    int64_t end; // of the file; the bytes of a failed write behind it are overwritten
 } collector;
 typedef struct {
     volt_frame frame;
@@ -422,7 +423,7 @@ typedef struct {
     volt_reader in;
     volt_span record; // in `buf`, until the next wait for one
     int fd;
-    int64_t rc;
+    int64_t rc, stored;
     size_t n_text;
     unsigned char offset[OFFSET];
     char *buf, *text; // text: the lines of the records in `buf`, of which each is shorter
@@ -444,12 +445,14 @@ static volt_poll store_text(volt_cx *cx, arrival *k) {
                                   volt_write_all(cx, k->fd, k->offset, OFFSET)));
     VOLT_END(s->rc);
 }
-static void text_add(arrival *k) {
+static int text_add(arrival *k) {
+    if (k->record.len < OFFSET) return -EBADMSG;
     size_t n = k->record.len - OFFSET;
     memcpy(k->offset, k->record.data, OFFSET);
     memcpy(k->text + k->n_text, k->record.data + OFFSET, n);
     k->text[k->n_text + n] = '\n';
     k->n_text += n + 1;
+    return 0;
 }
 static volt_poll arrival_run(volt_cx *cx, void *arg) {
     arrival *k = (arrival *)arg;
@@ -459,12 +462,13 @@ static volt_poll arrival_run(volt_cx *cx, void *arg) {
     do {
         VOLT_AWAIT(k->rc, volt_with_token(cx, &k->stop, &k->owner->s.stop,
                                           volt_read_record(cx, &k->in, &format, &k->record)));
-        for (k->n_text = 0; k->rc == 1 && k->record.len >= OFFSET;) {
-            text_add(k);
-            k->rc = volt_try_read_record(&k->in, &format, &k->record);
+        for (k->n_text = 0; k->rc == 1;) {
+            k->rc = text_add(k);
+            if (k->rc == 0) k->rc = volt_try_read_record(&k->in, &format, &k->record);
         }
-        if (k->n_text > 0) VOLT_AWAIT(k->rc, store_text(cx, k));
-    } while (k->n_text > 0 && k->rc >= 0); // an error of the records comes again
+        if (k->n_text > 0) VOLT_AWAIT(k->stored, store_text(cx, k));
+    } while (k->rc == -EAGAIN && k->stored >= 0); // that is: no further whole record has come
+    if (k->rc == -EAGAIN) k->rc = k->stored;
     if (k->rc < 0 && k->rc != -ECANCELED)
         fprintf(stderr, "a connection has failed: %s\n", volt_strerror((int)k->rc));
     volt_close(cx, k->fd);

@@ -177,7 +177,8 @@ static volt_poll get_run(volt_cx *cx, session *s) {
     message_put(&s->answer, "ok %lld bytes", (long long)s->st.st_size);
     VOLT_END(w->rc);
 }
-// Appends a file from its beginning, or a pipe or socket to its end, to the content.
+// Appends a file from its beginning, or a pipe or socket to its end, to the content. The pipe
+// becomes non-blocking for the client, too.
 //   returns: 0 | -EFBIG | -EACCES for another kind, whose reading may have effects | -errno
 static volt_poll append_run(volt_cx *cx, session *s, int fd) {
     step *w = &s->append;

@@ -158,3 +158,23 @@ END
 exec 3>&- 4>&-
 stop
 claim 'a stop refuses connections, and each subscriber gets the rest of its messages'
+
+start sh -c 'ulimit -n 40; exec "$0" 127.0.0.1:0' "$bin/broker"
+python3 - "$port" <<'END' || fail 'many clients'
+import socket, sys
+clients = [socket.create_connection(("127.0.0.1", int(sys.argv[1])), 20) for i in range(60)]
+for s in clients: s.sendall(b"pub none x\n")
+for s in clients[:20]: # the broker has descriptors for these, but not for all
+    if s.recv(10) != b"ok 0\n": sys.exit("no reply")
+clients[59].settimeout(0.5)
+try:
+    clients[59].recv(10)
+    sys.exit("the broker is not out of descriptors")
+except TimeoutError: pass
+clients[59].settimeout(20)
+for i, s in enumerate(clients[20:]):
+    clients[i].close()
+    if s.recv(10) != b"ok 0\n": sys.exit("no reply after the wait")
+END
+stop
+claim 'clients for which there is no descriptor wait until others leave'

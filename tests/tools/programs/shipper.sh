@@ -64,7 +64,7 @@ done
 [ $(($(date +%s) - began)) -lt 18 ] || fail 'new files are found late'
 claim 'new files are found by their events'
 
-# What logrotate does; and the application writes to the old file until it opens the new one.
+# As logrotate does it, with an application that writes to the old file until it opens the new one.
 number=10005
 for n in 1 2 3 4 5; do
     exec 3>>"$app"
@@ -132,7 +132,7 @@ memory() { awk '/VmHWM/ { print $2 }' "/proc/$ship/status"; }
 before=$(memory)
 kill -STOP "$server" # the collector takes nothing
 append 34005 434004 "$app"
-cat "$app" >"$work/read" # and meanwhile the shipper has the time to read all of it
+cat "$app" >"$work/read" # takes as long as the shipper would need to read all of it
 ! saved "$app" || fail 'the collector was not stopped'
 kill -CONT "$server"
 numbers 434004
@@ -149,6 +149,7 @@ same 'a long line' '16384 16384 7232 ' \
 printf '\377\377\377\377 no record' | timeout 20 nc "$host" "$port"
 printf '\0\0\0\002no' | timeout 20 nc "$host" "$port"
 until_true has "$work/collector" EMSGSIZE
+until_true has "$work/collector" EBADMSG
 claim 'a long line arrives in pieces; the collector ends connections that send no records'
 
 append 1 200000 "$logs/crash.log"

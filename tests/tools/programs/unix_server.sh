@@ -152,7 +152,8 @@ claim '253 descriptors come with one message; surplus ones and those not taken a
 
 if [ "$(id -u)" -eq 0 ]; then
     chmod 666 "$work/socket"
-    as_other timeout 20 "$files" ask "unix:$work/socket" whoami 2>"$work/answer" || fail 'another user'
+    as_other timeout 20 "$files" ask "unix:$work/socket" whoami 2>"$work/answer" ||
+        fail 'another user'
     has "$work/answer" 'user 65534 group 65534$' || fail "another user: $(cat "$work/answer")"
     as_other timeout 20 "$files" ask "unix:$work/socket" 'put x' 2>"$work/answer" && fail 'put'
     has "$work/answer" EPERM || fail "put by another user: $(cat "$work/answer")"
