@@ -253,7 +253,7 @@ ROOT_TEST_1(directory_is_listed_once_in_batches, {
 // the kernel has no such reads, it is asked once.
 ROOT_TEST_1(cached_read_needs_no_thread, {
     volt_file_op op;
-    int fd, i;
+    int fd, i, k;
     char buf[100];
     int64_t rc;
 }) {
@@ -271,14 +271,17 @@ ROOT_TEST_1(cached_read_needs_no_thread, {
 #ifdef RWF_NOWAIT
     CHECK(s->op.waits_ || n_cached == 12);
 #endif
-    s->op.waits_ = 0;
-    fail_at("preadv2", 1, EOPNOTSUPP);
-    n_cached = 0;
-    for (s->i = 0; s->i < 3; s->i++) {
-        VOLT_AWAIT(s->rc, volt_file_pread(cx, &s->op, s->fd, s->buf, 4, 0));
-        CHECK_EQ(s->rc, 4);
+    for (s->k = 0; s->k < 4; s->k++) { // of the file system, of the kernel, of a filter
+        static const int errors[] = { EOPNOTSUPP, ENOSYS, EINVAL, EPERM };
+        s->op.waits_ = 0;
+        fail_at("preadv2", 1, errors[s->k]);
+        n_cached = 0;
+        for (s->i = 0; s->i < 3; s->i++) {
+            VOLT_AWAIT(s->rc, volt_file_pread(cx, &s->op, s->fd, s->buf, 4, 0));
+            CHECK_EQ(s->rc, 4);
+        }
+        CHECK(n_cached <= 1);
     }
-    CHECK(n_cached <= 1);
     VOLT_AWAIT(s->rc, volt_file_pread(cx, &s->op, s->fd, s->buf, 4, -1));
     CHECK_EQ(s->rc, -EINVAL);
     VOLT_AWAIT(s->rc, volt_file_close(cx, &s->op, s->fd));
