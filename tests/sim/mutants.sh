@@ -473,7 +473,7 @@ list() {
 @ guest-unparked: a returning guest stays in the set of sleepers
 - if (volt__drive_events(w, was_away, 0)) volt__watchdog_scan(w);
 + if (volt__drive_events(w, 0, 0)) volt__watchdog_scan(w);
-@ ready-missed: an attempt that failed clears a readiness that an event has just told
+@ ready-missed pongs: an attempt that failed clears a readiness that an event has just told
 - if (e->seq == snapshot.seq && e->mode == VOLT__MODE_EDGE)
 - volt__store_rlx(&e->ready, (uint8_t)(e->ready & ~dir)); // rlx: under lock
 + if (e->mode == VOLT__MODE_EDGE)
@@ -606,11 +606,11 @@ list() {
 @ relay-idle-early: a relay is idle after half of the time
 - return volt__time_add(a > b ? a : b, r->limit_);
 + return volt__time_add(a > b ? a : b, r->limit_ / 2);
-@ signal-twice: one call takes all signals, and reports one
+@ signal-lost: one call takes two signals, if there are two, and reports one
 - ssize_t n = VOLT_SYS(read, fd, &info, sizeof info);
 - if (n < 0) return -errno;
 + ssize_t n = VOLT_SYS(read, fd, &info, sizeof info);
-+ while (n > 0 && VOLT_SYS(read, fd, &info, sizeof info) > 0) {}
++ if (n > 0) (void)VOLT_SYS(read, fd, &info, sizeof info);
 + if (n < 0) return -errno;
 @ child-collected-twice: a child that was collected is waited for again
 - if (rc == 0 || rc == -ECHILD) p->state_ = VOLT__PROCESS_COLLECTED;
