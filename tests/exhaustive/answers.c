@@ -65,7 +65,12 @@ ANSWER(int, connect, (int fd, const struct sockaddr *a, socklen_t n), fd, a, n)
 ANSWER(int, epoll_create1, (int flags), flags)
 ANSWER(int, madvise, (void *at, size_t n, int advice), at, n, advice)
 ANSWER(int, mincore, (void *at, size_t n, unsigned char *is_resident), at, n, is_resident)
-ANSWER(int, open, (const char *path, int flags), path, flags)
+static char opened[128]; // the path
+static int answer_open(const char *path, int flags) {
+    int rc = fails(A_open);
+    snprintf(opened, sizeof opened, "%s", path);
+    return rc ? (rc < 0 ? -1 : 0) : open(path, flags);
+}
 static uint32_t asked_events;
 static int answer_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
     asked_events = op == EPOLL_CTL_DEL ? 0 : ev->events;
@@ -2094,6 +2099,25 @@ TEST(listen_sets_options_and_closes_socket_on_error) {
     CHECK_STR(options_set, "");
     CHECK_EQ(close(fd), 0);
     CHECK_EQ(unlink(path + 5), 0);
+    end();
+}
+// Two servers that replace one path lock the same directory.
+TEST(listener_that_replaces_a_path_locks_its_directory) {
+    static const struct {
+        const char *path, *dir;
+    } cases[] = { { "/tmp/volt-none/s", "/tmp/volt-none" }, { "/s", "/" }, { "s", "." } };
+    volt_listen_options o = { .is_replacing = 1 };
+    begin();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[80];
+        volt_addr a;
+        snprintf(text, sizeof text, "unix:%s", cases[i].path);
+        CHECK_EQ(volt_addr_parse(&a, text), 0);
+        ANSWERS(open, EACCES);
+        CHECK_EQ(volt_listen_addr(&a, &o), -EACCES);
+        CHECK_STR(opened, cases[i].dir);
+        check_all_given();
+    }
     end();
 }
 TEST(keepalive_is_on_from_one_second) {
