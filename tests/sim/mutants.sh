@@ -493,7 +493,8 @@ list() {
 - if (io->op != VOLT__OP_CALL) volt__check_not_on_stack(cx, io->buf);
 - if (!volt__io_begin(cx, node, io, &out)) return out;
 + if (!volt__io_begin(cx, node, io, &out)) {
-+ if (!volt_is_pending(out) && io->op < VOLT__OP_ACCEPT) (void)volt__io_call(cx, io, VOLT__FD_SOCKET);
++ if (!volt_is_pending(out) && io->op < VOLT__OP_ACCEPT)
++ (void)volt__io_call(cx, io, VOLT__FD_SOCKET);
 + return out;
 + }
 @ call-cancelled: a wait that is cancelled makes its call once more: a message or a signal is lost
