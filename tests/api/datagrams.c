@@ -4,6 +4,7 @@
 #include "volt.h"
 #include "test.h"
 #include "tasks.h"
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/ioctl.h>
@@ -342,6 +343,38 @@ TEST(message_control_data_is_as_said) {
     CHECK_EQ(volt_msg_info_put(carrier_init(&c, 0), &c.control, &bad), -EINVAL);
 }
 
+// The address that a client has asked tells which interface it belongs to, where that matters.
+TEST(local_address_has_a_scope_where_it_needs_one) {
+    static const struct {
+        const char *host;
+        uint32_t has, scope;
+    } cases[] = { { "fe80::1", VOLT_MSG_LOCAL | VOLT_MSG_INTERFACE, 3 },
+                  { "::1", VOLT_MSG_LOCAL | VOLT_MSG_INTERFACE, 0 },
+                  { "ff02::1", VOLT_MSG_INTERFACE, 0 } };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        carrier c;
+        struct in6_pktinfo asked = { .ipi6_ifindex = 3 };
+        volt_msg_info info, answer;
+        carrier_init(&c, 0);
+        CHECK_EQ(inet_pton(AF_INET6, cases[i].host, &asked.ipi6_addr), 1);
+        struct cmsghdr *item = CMSG_FIRSTHDR(&c.m);
+        item->cmsg_level = IPPROTO_IPV6;
+        item->cmsg_type = IPV6_PKTINFO;
+        item->cmsg_len = CMSG_LEN(sizeof asked);
+        memcpy(CMSG_DATA(item), &asked, sizeof asked);
+        c.m.msg_controllen = CMSG_SPACE(sizeof asked);
+        volt_msg_info_get(&c.m, &info);
+        CHECK_EQ(info.has, cases[i].has);
+        CHECK_EQ(info.if_index, 3);
+        volt_msg_info_reply(&info, &answer);
+        CHECK_EQ(answer.has, cases[i].has & (cases[i].scope ? ~0u : ~(uint32_t)VOLT_MSG_INTERFACE));
+        if (!(info.has & VOLT_MSG_LOCAL)) continue;
+        struct sockaddr_in6 local;
+        memcpy(&local, info.local.sa_, sizeof local);
+        CHECK_EQ(local.sin6_scope_id, cases[i].scope);
+    }
+}
+
 // ---- segments
 
 enum { BULK = 100000, SEGMENT = 1200 };
@@ -546,7 +579,8 @@ ROOT_TEST(connect_on_and_from_use_the_given_socket_and_address, {
 TEST(addresses_are_parsed_and_formatted) {
     static const char *const same[] = { "127.0.0.1:80", "[::1]:80", "[fe80::1%lo]:9", "unix:/tmp/x",
                                         "unix:@name", "0.0.0.0:0", "[::ffff:1.2.3.4]:65535",
-                                        "239.1.2.3:4", "[ff02::1%lo]:5", "[::]:6" };
+                                        "239.1.2.3:4", "[ff02::1%lo]:5", "[::]:6", "127.0.0.2:80",
+                                        "[::2]:80", "unix:/tmp/y" };
     static const char *const bad[] = { "127.0.0.1%lo:5", "unix:@", "unix:", "[::1%]:80",
                                        "[fe80::1%lo:9", "1.2.3.4:65536" };
     volt_addr a, b;
@@ -570,6 +604,9 @@ TEST(addresses_are_parsed_and_formatted) {
         CHECK_EQ(volt_addr_parse(&a, bad[i]), -EINVAL);
     CHECK_EQ(volt_addr_parse(&a, "[fe80::1%no-such-thing]:9"), -ENODEV);
     CHECK_EQ(volt_addr_parse(&a, "[fe80::1%1]:9"), 0);
+    CHECK_EQ(volt_addr_parse(&a, "[fe80::1%4294967289]:9"), 0);
+    CHECK_EQ(volt_addr_parse(&a, "[fe80::1%4294967296]:9"), -ENODEV); // no number of 32 bits
+    CHECK_EQ(volt_addr_parse(&a, "[fe80::1%42949672950]:9"), -ENODEV);
     CHECK_EQ(volt_addr_parse(&a, "*:80"), 0);
     CHECK(volt_addr_is_any(&a) && volt_addr_port(&a) == 80);
     CHECK_EQ(volt_addr_parse(&a, "[*]:80"), -EINVAL);

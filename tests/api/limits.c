@@ -232,6 +232,14 @@ static volt_poll occupant_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(until_reaches(cx, &o->a, &o->n_ended, 1));
     VOLT_END(6);
 }
+// Its timer is the first descriptor that a runtime opens.
+TEST_OF_THREADS(watchdog_with_descriptor_0_is_closed) {
+    CHECK_EQ(close(STDIN_FILENO), 0);
+    volt_rt *rt = create_on(2);
+    CHECK_EQ(rt->watchdog.fd, STDIN_FILENO);
+    destroy(rt);
+    CHECK_EQ(open("/dev/null", O_RDONLY), STDIN_FILENO);
+}
 TEST(stuck_worker_is_rescued_unless_watchdog_is_off) {
     for (int is_on = 0; is_on < 2; is_on++) {
         occupant o = {.at_most = is_on ? VOLT_S(10) : VOLT_MS(30)};

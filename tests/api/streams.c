@@ -359,6 +359,46 @@ ROOT_TEST_1(bad_records_are_refused, {
 
 // ---- writers
 
+// Whatever their memory held before.
+ROOT_TEST_1(readers_writers_and_copiers_begin_empty, {
+    script io;
+    volt_writer w;
+    volt_reader r;
+    volt_copier c;
+    volt_relayer relay;
+    char buf[8], out[8];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->io = (script){ .in = "in", .n_in = 2, .out = s->out, .most = sizeof s->out, .piece = 8 };
+    memset(&s->w, 0xa5, sizeof s->w);
+    memset(&s->r, 0xa5, sizeof s->r);
+    memset(&s->c, 0xa5, sizeof s->c);
+    memset(&s->relay, 0xa5, sizeof s->relay);
+    volt_writer_init(&s->w, stream_of(&s->io), s->buf, sizeof s->buf);
+    CHECK_EQ(volt_unflushed(&s->w), 0);
+    CHECK_EQ(volt_writer_moved(&s->w), 0);
+    CHECK_EQ(volt_writer_room(&s->w), sizeof s->buf);
+    CHECK_EQ(volt_put(&s->w, "x", 1), 0);
+    VOLT_AWAIT(s->rc, volt_flush(cx, &s->w));
+    CHECK(s->rc == 0 && s->io.n_out == 1 && s->out[0] == 'x');
+    volt_reader_init(&s->r, stream_of(&s->io), s->buf, sizeof s->buf, VOLT_LONG_STOP);
+    CHECK_EQ(volt_buffered(&s->r).len, 0);
+    CHECK_EQ(volt_reader_moved(&s->r), 0);
+    VOLT_AWAIT(s->rc, volt_reader_read(cx, &s->r, s->out, sizeof s->out));
+    CHECK(s->rc == 2 && memcmp(s->out, "in", 2) == 0);
+    volt_relayer_init(&s->relay, stream_of(&s->io), stream_of(&s->io), VOLT_NEVER);
+    CHECK_EQ(volt_relay_is_idle(&s->relay), 0);
+    for (int i = 0; i < 2; i++) CHECK_EQ(volt_copied(volt_relay_way(&s->relay, i)), 0);
+    s->io.at = s->io.n_out = 0;
+    volt_copier_init(&s->c, stream_of(&s->io), stream_of(&s->io), s->buf, sizeof s->buf);
+    CHECK_EQ(volt_copied(&s->c), 0);
+    CHECK_EQ(volt_copy_failed_at(&s->c), 0);
+    VOLT_AWAIT(s->rc, volt_copy(cx, &s->c, VOLT_ALL));
+    CHECK(s->rc == 0 && s->io.n_out == 2 && memcmp(s->out, "in", 2) == 0);
+    volt_copier_close(cx, &s->c);
+    VOLT_END(0);
+}
 ROOT_TEST_1(writer_puts_all_or_nothing, {
     script io;
     volt_writer w;
@@ -377,6 +417,9 @@ ROOT_TEST_1(writer_puts_all_or_nothing, {
     CHECK_EQ(volt_putf(&s->w, "%d", 67), 0);
     CHECK_EQ(volt_putf(&s->w, "%d", 12), -ENOBUFS);
     CHECK_EQ(volt_putf(&s->w, "%s", "much too long"), -EMSGSIZE);
+    static const volt_record_format keeps = { .width = 2, .keeps_header = 1 };
+    struct iovec part = { s->out, 1 }; // shorter than its header
+    CHECK_EQ(volt_put_record(&s->w, &keeps, &part, 1), -EINVAL);
     VOLT_AWAIT(s->rc, volt_flush(cx, &s->w));
     CHECK_EQ(s->rc, 0);
     CHECK_EQ(memcmp(s->out, "1234567", 7), 0);

@@ -235,6 +235,25 @@ TEST(serial_options_are_set_or_refused) {
     close(master);
 }
 
+// Nothing is left to be restored: the number may belong to another file by then.
+TEST(refused_serial_line_is_not_restored_later) {
+    static const volt_serial_options bad = { .baud = 12345 };
+    int master, slave;
+    char name[64];
+    volt_tty saved, raw;
+    struct termios t;
+    CHECK_EQ(openpty(&master, &slave, name, NULL, NULL), 0);
+    CHECK_EQ(volt_serial_open(name, &bad, &saved), -EINVAL);
+    int fd = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    CHECK_EQ(fd, slave + 1); // the number that was tried
+    CHECK_EQ(volt_tty_raw(&raw, fd), 0);
+    volt_tty_restore(&saved);
+    CHECK_EQ(tcgetattr(fd, &t), 0);
+    CHECK_EQ(t.c_lflag & (ECHO | ICANON), 0);
+    close(fd);
+    close(slave);
+    close(master);
+}
 TEST(serial_line_gets_its_settings_back) {
     int master;
     char name[64];

@@ -65,7 +65,12 @@ ANSWER(int, connect, (int fd, const struct sockaddr *a, socklen_t n), fd, a, n)
 ANSWER(int, epoll_create1, (int flags), flags)
 ANSWER(int, madvise, (void *at, size_t n, int advice), at, n, advice)
 ANSWER(int, mincore, (void *at, size_t n, unsigned char *is_resident), at, n, is_resident)
-ANSWER(int, open, (const char *path, int flags), path, flags)
+static char opened[128]; // the path
+static int answer_open(const char *path, int flags) {
+    int rc = fails(A_open);
+    snprintf(opened, sizeof opened, "%s", path);
+    return rc ? (rc < 0 ? -1 : 0) : open(path, flags);
+}
 static uint32_t asked_events;
 static int answer_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
     asked_events = op == EPOLL_CTL_DEL ? 0 : ev->events;
@@ -74,7 +79,7 @@ static int answer_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
 ANSWER(ssize_t, read, (int fd, void *buf, size_t n), fd, buf, n)
 ANSWER(ssize_t, recv, (int fd, void *buf, size_t n, int flags), fd, buf, n, flags)
 ANSWER(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), fd, m, flags)
-ANSWER(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), fd, m, flags)
+static ssize_t answer_sendmsg(int fd, const struct msghdr *m, int flags);
 ANSWER(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *t), set,
        info, t)
 ANSWER(int, socket, (int family, int type, int protocol), family, type, protocol)
@@ -101,7 +106,12 @@ static int answer_setsockopt(int fd, int level, int name, const void *value, soc
     return setsockopt(fd, level, name, value, n);
 }
 static int told_protocol; // of each socket; 0: what the kernel says
+static int has_no_segments; // as before Linux 4.18: the control data is skipped
 static int answer_getsockopt(int fd, int level, int name, void *value, socklen_t *n) {
+    if (has_no_segments && level == IPPROTO_UDP && name == 103) {
+        errno = ENOPROTOOPT;
+        return -1;
+    }
     if (!told_protocol || level != SOL_SOCKET || name != SO_PROTOCOL)
         return getsockopt(fd, level, name, value, n);
     memcpy(value, &told_protocol, sizeof told_protocol);
@@ -119,6 +129,13 @@ static int answer_poll(struct pollfd *p, nfds_t n, int ms) {
     if (!answers[A_poll].is_zero) return poll(p, n, ms);
     answers[A_poll].is_zero = 0;
     return 0;
+}
+static ssize_t answer_sendmsg(int fd, const struct msghdr *m, int flags) {
+    struct msghdr plain = *m;
+    int rc = fails(A_sendmsg);
+    if (rc) return rc < 0 ? -1 : 0;
+    if (has_no_segments) plain.msg_controllen = 0;
+    return sendmsg(fd, &plain, flags);
 }
 #define answer_fcntl(fd_, ...) answer_fcntl_with(fd_, __VA_ARGS__, 0, 0)
 #define answer_fcntl_with(fd_, op_, arg_, ...) answer_fcntl3(fd_, op_, arg_)
@@ -1582,6 +1599,33 @@ TEST(short_writev_does_not_mean_full) {
     close_pair(fd);
     end();
 }
+// A kernel that skips the control data of UDP_SEGMENT would send all of them as one datagram.
+TEST(segments_are_datagrams_on_a_kernel_without_offload) {
+    char out[250], in[300];
+    volt_addr to;
+    for (int is_old = 0; is_old < 2; is_old++) {
+        begin();
+        has_no_segments = is_old;
+        CHECK_EQ(volt_addr_parse(&to, "127.0.0.1:0"), 0);
+        int from = volt_udp_open(&to, NULL), fd = volt_udp_open(&to, NULL);
+        CHECK(from >= 0 && fd >= 0);
+        CHECK_EQ(volt_local_addr(fd, &to), 0);
+        for (int i = 0; i < 250; i++) out[i] = (char)i;
+        for (int again = 0; again < 2; again++) { // what was found out holds on
+            answers[A_sendmsg].n_calls = 0;
+            GIVES(volt_send_segments(cx_of(0), from, out, sizeof out, 100, &to), sizeof out);
+            CHECK(answers[A_sendmsg].n_calls <= !is_old); // joined, if the kernel can
+            for (int i = 0; i < 3; i++) {
+                GIVES(volt_recv(cx_of(0), fd, in, sizeof in, 0), i < 2 ? 100 : 50);
+                CHECK_EQ(memcmp(in, out + 100 * i, i < 2 ? 100 : 50), 0);
+            }
+        }
+        volt_rt_close(rt, from);
+        volt_rt_close(rt, fd);
+        end();
+    }
+    has_no_segments = 0;
+}
 TEST(read_and_write_are_repeated_after_eintr) {
     int fd[2];
     begin();
@@ -2055,6 +2099,25 @@ TEST(listen_sets_options_and_closes_socket_on_error) {
     CHECK_STR(options_set, "");
     CHECK_EQ(close(fd), 0);
     CHECK_EQ(unlink(path + 5), 0);
+    end();
+}
+// Two servers that replace one path lock the same directory.
+TEST(listener_that_replaces_a_path_locks_its_directory) {
+    static const struct {
+        const char *path, *dir;
+    } cases[] = { { "/tmp/volt-none/s", "/tmp/volt-none" }, { "/s", "/" }, { "s", "." } };
+    volt_listen_options o = { .is_replacing = 1 };
+    begin();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[80];
+        volt_addr a;
+        snprintf(text, sizeof text, "unix:%s", cases[i].path);
+        CHECK_EQ(volt_addr_parse(&a, text), 0);
+        ANSWERS(open, EACCES);
+        CHECK_EQ(volt_listen_addr(&a, &o), -EACCES);
+        CHECK_STR(opened, cases[i].dir);
+        check_all_given();
+    }
     end();
 }
 TEST(keepalive_is_on_from_one_second) {

@@ -4,8 +4,10 @@
 // A UDP socket sends packets, which arrive at once, late, twice, in another order or not at all, as
 // the seed decides. A packet finds its receiver by the port when it arrives; without one, a
 // connected sender gets ECONNREFUSED. A full queue drops packets. A sender has room for some
-// packets that are under way. The packets of a unix pair arrive at once and in order, and a full
-// queue lets the sender wait. Left out: control data, broadcast, multicast.
+// packets that are under way. Each address of this machine is that of every socket: the port alone
+// decides, and control data tells which one was asked, and from which one a packet is sent. The
+// packets of a unix pair arrive at once and in order, and a full queue lets the sender wait; one of
+// SOCK_SEQPACKET has an end. Left out: broadcast, multicast, UDP_SEGMENT.
 #ifndef VOLT_SIM_DATAGRAMS_H
 #define VOLT_SIM_DATAGRAMS_H
 
@@ -73,6 +75,7 @@ static void sim__udp_bind_any(sim_file *f) {
 }
 static uint32_t sim__dgram_poll(const sim_file *f) {
     uint32_t m = f->packets ? EPOLLIN : 0;
+    if (f->is_seq && !f->peer) m |= EPOLLIN | EPOLLRDHUP | EPOLLHUP;
     if (f->error) m |= EPOLLERR;
     if (f->is_pair ? !f->peer || f->peer->n_packets < kernel.most_packets
                    : f->n_out * 2 < kernel.most_out || f->n_out == 0)
@@ -115,20 +118,47 @@ static void sim__packet_send(sim_packet *p) {
 
 // ---- calls
 
-// 0, or -1 with errno. Stores the port that the message is for.
-static int sim__udp_port_of(const sim_file *f, const struct msghdr *m, uint16_t *port) {
+static const int sim__info_options[3] = {IP_PKTINFO, IP_RECVTTL, IP_RECVTOS};
+// 0, or -1 with errno. Stores in *p where the message is for.
+static int sim__udp_target(const sim_file *f, const struct msghdr *m, sim_packet *p) {
     struct sockaddr_in in;
-    *port = f->peer_port;
-    if (!m->msg_name) return *port ? 0 : sim__error(EDESTADDRREQ);
+    p->to_port = f->peer_port;
+    p->to_address = INADDR_LOOPBACK;
+    if (!m->msg_name) return p->to_port ? 0 : sim__error(EDESTADDRREQ);
     if (m->msg_namelen < sizeof in) return sim__error(EINVAL);
     memcpy(&in, m->msg_name, sizeof in);
     if (in.sin_family != AF_INET) return sim__error(EAFNOSUPPORT);
-    *port = ntohs(in.sin_port);
-    return *port ? 0 : sim__error(EINVAL);
+    p->to_port = ntohs(in.sin_port);
+    p->to_address = ntohl(in.sin_addr.s_addr);
+    return p->to_port ? 0 : sim__error(EINVAL);
+}
+// 0, or -1 with errno. Stores in *p what the control data asks for. That of IPv6 is skipped.
+static int sim__udp_control(const struct msghdr *m, sim_packet *p) {
+    struct in_pktinfo info;
+    struct msghdr head = *m; // CMSG_NXTHDR takes no const
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&head); c; c = CMSG_NXTHDR(&head, c)) {
+        if (c->cmsg_level == IPPROTO_IPV6) continue;
+        if (c->cmsg_level != IPPROTO_IP) return sim__error(EINVAL);
+        if (c->cmsg_type == IP_PKTINFO && c->cmsg_len == CMSG_LEN(sizeof info)) {
+            memcpy(&info, CMSG_DATA(c), sizeof info);
+            if (info.ipi_spec_dst.s_addr) p->from_address = ntohl(info.ipi_spec_dst.s_addr);
+        } else if (c->cmsg_type == IP_TOS && c->cmsg_len == CMSG_LEN(sizeof p->tos)) {
+            memcpy(&p->tos, CMSG_DATA(c), sizeof p->tos);
+        } else if (c->cmsg_type == IP_TTL && c->cmsg_len == CMSG_LEN(sizeof p->ttl)) {
+            memcpy(&p->ttl, CMSG_DATA(c), sizeof p->ttl);
+        } else {
+            return sim__error(EINVAL);
+        }
+    }
+    return p->ttl >= 1 && p->ttl <= 255 && p->tos >= 0 && p->tos <= 255 ? 0 : sim__error(EINVAL);
 }
 static int64_t sim__udp_send(sim_file *f, const struct msghdr *m, size_t len) {
-    uint16_t port;
-    if (sim__udp_port_of(f, m, &port) < 0) return -1;
+    sim_packet to;
+    memset(&to, 0, offsetof(sim_packet, byte));
+    to.from_address = INADDR_LOOPBACK;
+    to.tos = f->tos;
+    to.ttl = f->ttl;
+    if (sim__udp_target(f, m, &to) < 0 || sim__udp_control(m, &to) < 0) return -1;
     if (f->n_out >= kernel.most_out || sim__says_again(f, EPOLLOUT)) return sim__error(EAGAIN);
     sim__udp_bind_any(f);
     for (int n = 1 + sim_fault(SIM_TWICE); n > 0; n--) {
@@ -137,10 +167,10 @@ static int64_t sim__udp_send(sim_file *f, const struct msghdr *m, size_t len) {
             kernel.n_dropped++;
             continue;
         }
+        memcpy(p, &to, offsetof(sim_packet, byte));
         p->from = f;
         p->from_gen = f->gen;
         p->from_port = f->port;
-        p->to_port = port;
         sim__packet_fill(p, m);
         sim__packet_send(p);
     }
@@ -148,7 +178,7 @@ static int64_t sim__udp_send(sim_file *f, const struct msghdr *m, size_t len) {
 }
 static int64_t sim__pair_send(sim_file *f, const struct msghdr *m, size_t len) {
     if (m->msg_name) return sim__error(EISCONN);
-    if (!f->peer) return sim__error(ECONNREFUSED);
+    if (!f->peer) return sim__error(f->is_seq ? EPIPE : ECONNREFUSED);
     int is_full = f->peer->n_packets >= kernel.most_packets;
     if (is_full) f->wants_room = 1;
     if (is_full || sim__says_again(f, EPOLLOUT)) return sim__error(EAGAIN);
@@ -174,11 +204,43 @@ static void sim__dgram_name(const sim_packet *p, struct msghdr *m) {
     struct sockaddr_in in;
     memset(&in, 0, sizeof in);
     in.sin_family = AF_INET;
-    in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    in.sin_addr.s_addr = htonl(p->from_address);
     in.sin_port = htons(p->from_port);
     socklen_t n = p->from_port ? sizeof in : 0;
     if (m->msg_name) memcpy(m->msg_name, &in, n < m->msg_namelen ? n : m->msg_namelen);
     m->msg_namelen = n;
+}
+// Appends one item as far as there is room: the kernel cuts the last one.
+static void sim__control_add(struct msghdr *m, size_t room, int type, const void *data, size_t n) {
+    size_t at = m->msg_controllen, len = CMSG_LEN(n);
+    struct cmsghdr head;
+    if (room < at + sizeof head) {
+        m->msg_flags |= MSG_CTRUNC;
+        return;
+    }
+    if (len > room - at) {
+        m->msg_flags |= MSG_CTRUNC;
+        len = room - at;
+    }
+    memset(&head, 0, sizeof head);
+    head.cmsg_len = len;
+    head.cmsg_level = IPPROTO_IP;
+    head.cmsg_type = type;
+    memcpy((char *)m->msg_control + at, &head, sizeof head);
+    memcpy((char *)m->msg_control + at + CMSG_LEN(0), data, len - CMSG_LEN(0));
+    m->msg_controllen = at + CMSG_SPACE(n) < room ? at + CMSG_SPACE(n) : room;
+}
+static void sim__dgram_control(const sim_file *f, const sim_packet *p, struct msghdr *m) {
+    size_t room = m->msg_control ? m->msg_controllen : 0;
+    struct in_pktinfo info;
+    unsigned char tos = (unsigned char)p->tos;
+    memset(&info, 0, sizeof info);
+    info.ipi_ifindex = SIM_IF_INDEX;
+    info.ipi_spec_dst.s_addr = info.ipi_addr.s_addr = htonl(p->to_address);
+    m->msg_controllen = 0;
+    if (f->wants_info[0]) sim__control_add(m, room, IP_PKTINFO, &info, sizeof info);
+    if (f->wants_info[1]) sim__control_add(m, room, IP_TTL, &p->ttl, sizeof p->ttl);
+    if (f->wants_info[2]) sim__control_add(m, room, IP_TOS, &tos, sizeof tos);
 }
 static int64_t sim__dgram_recv(sim_file *f, struct msghdr *m, int flags) {
     if (sim_fault(SIM_EINTR)) return sim__error(EINTR);
@@ -187,12 +249,18 @@ static int64_t sim__dgram_recv(sim_file *f, struct msghdr *m, int flags) {
         f->error = 0;
         return sim__error(error);
     }
+    if (!f->packets && f->is_seq && !f->peer) {
+        m->msg_namelen = 0;
+        m->msg_controllen = 0;
+        m->msg_flags = 0;
+        return 0;
+    }
     if (!f->packets || sim__says_again(f, EPOLLIN)) return sim__error(EAGAIN);
     sim_packet *p = f->packets;
     size_t len = p->len, n = sim__packet_copy_out(p, m);
     sim__dgram_name(p, m);
-    m->msg_controllen = 0;
     m->msg_flags = n < len ? MSG_TRUNC : 0;
+    sim__dgram_control(f, p, m);
     if (!(flags & MSG_PEEK)) {
         sim__packet_free(sim__packet_pop(f));
         if (f->peer && f->peer->wants_room) {
@@ -236,7 +304,7 @@ static void sim__dgram_close(sim_file *f) {
     while (f->packets) sim__packet_free(sim__packet_pop(f));
     if (f->peer) {
         f->peer->peer = NULL;
-        sim__wake_file(f->peer, EPOLLOUT);
+        sim__wake_file(f->peer, f->is_seq ? EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLHUP : EPOLLOUT);
     }
 }
 

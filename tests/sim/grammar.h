@@ -1023,8 +1023,9 @@ static volt_poll across_run(volt_cx *cx, op_across *o);
     X_(SPAWN, 7) X_(GROUP, 3) X_(STOP, 3) X_(TCP, 5) X_(PAIR, 4) X_(PIPE, 2) X_(WAKER, 2)          \
     X_(ACROSS, 2) X_(COMPUTE, 1) X_(SET, 2) X_(REUSE, 3) X_(EACH, 2) X_(LIMITED, 2) X_(BURST, 1)   \
     X_(GIANT, 1) X_(BOTH, 2) X_(VECTOR, 2) X_(CLOSE, 4) X_(JOB, 4) X_(JOBS, 2) X_(PLACE, 4)        \
-    X_(FILES, 2) X_(NAME, 3) X_(DIAL, 2) X_(TURN, 20) X_(PACKETS, 5) X_(TRICKLE, 6)  \
-    X_(DUO, 2) X_(COPY, 4) X_(RELAY, 3) X_(LINES, 6) X_(SIGNALS, 2) X_(PROCESS, 4)
+    X_(FILES, 2) X_(NAME, 3) X_(DIAL, 2) X_(TURN, 20) X_(PACKETS, 5) X_(TRICKLE, 6)                \
+    X_(DUO, 2) X_(COPY, 4) X_(RELAY, 3) X_(SEND, 3) X_(LINES, 6) X_(SIGNALS, 2) X_(PROCESS, 4)     \
+    X_(CAPTURE, 3) X_(PONG, 3)
 enum {
 #define OP_ENUM(name_, weight_) OP_##name_,
     OPS(OP_ENUM) N_OPS
@@ -1075,9 +1076,12 @@ struct job {
         op_duo duo;
         op_copy copy;
         op_relay relay;
+        op_send send;
         op_lines lines;
         op_signals signals;
         op_process process;
+        op_capture capture;
+        op_pong pong;
     } u;
 };
 static int draw_op(void) {
@@ -1126,9 +1130,12 @@ static volt_poll op_run(volt_cx *cx, job *j) {
     case OP_DUO: return duo_run(cx, &j->u.duo, j->id);
     case OP_COPY: return copy_run(cx, &j->u.copy, j->id);
     case OP_RELAY: return relay_run(cx, &j->u.relay, j->id);
+    case OP_SEND: return send_run(cx, &j->u.send, j->id);
     case OP_LINES: return lines_run(cx, &j->u.lines, j->id);
     case OP_SIGNALS: return signals_run(cx, &j->u.signals, j->id);
     case OP_PROCESS: return process_run(cx, &j->u.process, j->id);
+    case OP_CAPTURE: return capture_run(cx, &j->u.capture, j->id);
+    case OP_PONG: return pong_op(cx, &j->u.pong, j->id);
     default: return sleep_run(cx, &j->u.sleep, j->id);
     }
 }

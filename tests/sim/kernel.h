@@ -36,7 +36,7 @@
 enum { SIM_PATHS = 32, SIM_PATH_BYTES = 1024 }; // "/0" .. "/31", and the largest size of each
 enum { SIM_FDS = 512, SIM_FILES = 768, SIM_ITEMS = 2048, SIM_BUFFER = 4096, SIM_FIRST_FD = 3 };
 enum { SIM_CHILDREN = 256, SIM_FIRST_PID = 1000 };
-enum { SIM_PACKETS = 4096, SIM_PACKET_BYTES = 256 };
+enum { SIM_PACKETS = 4096, SIM_PACKET_BYTES = 256, SIM_TTL = 64, SIM_IF_INDEX = 1 };
 
 typedef struct sim_file sim_file;
 typedef struct sim_item { // one registration
@@ -59,7 +59,8 @@ enum {
     SIM_DGRAM,
     SIM_SIGNALS,
     SIM_PIDFD,
-    SIM_STORED
+    SIM_STORED,
+    SIM_NULL
 };
 enum { SIM_CHILD_NONE, SIM_CHILD_RUNS, SIM_CHILD_ENDED };
 typedef struct sim_child {
@@ -71,6 +72,8 @@ typedef struct sim_packet {
     sim_file *from;
     uint32_t from_gen, len;
     uint16_t from_port, to_port;
+    uint32_t from_address, to_address; // of this machine, in host order
+    int tos, ttl;
     unsigned char byte[SIM_PACKET_BYTES];
 } sim_packet;
 struct sim_file {
@@ -94,7 +97,8 @@ struct sim_file {
     // datagrams; n_out: packets that are under way
     sim_packet *packets, **packets_end;
     uint32_t n_packets, n_out;
-    int is_pair;
+    int is_pair, is_seq; // seq: a pair with an end, as of SOCK_SEQPACKET
+    int tos, ttl, wants_info[3]; // of a packet; info: its addresses, TTL and TOS
     uint64_t mask; // of signals
     // sockets
     uint16_t port, peer_port;
@@ -504,7 +508,9 @@ static int64_t sim__stream_read(sim_file *f, void *buf, size_t len, int flags) {
         return sim__error(error);
     }
     if (f->arrived == 0 && f->is_end_seen) return 0;
-    if (f->arrived == 0 || sim__says_again(f, EPOLLIN)) return sim__error(EAGAIN);
+    // a pipe that has bytes never gives EAGAIN
+    if (f->arrived == 0 || (f->kind != SIM_PIPE && sim__says_again(f, EPOLLIN)))
+        return sim__error(EAGAIN);
     uint32_t n = len < f->arrived ? (uint32_t)len : f->arrived;
     if (n > 1 && !f->is_tcp && !f->is_whole && sim_fault(SIM_SHORT)) n = 1 + sim_below(n - 1);
     for (uint32_t i = 0; i < n; i++) ((unsigned char *)buf)[i] = f->buf[(f->head + i) % f->cap];
@@ -865,10 +871,10 @@ SIM_FN int sim_socketpair(int family, int type, int protocol, int out[2]) {
     (void)protocol;
     sim_point();
     int flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
-    int kind = (type & 15) == SOCK_DGRAM ? SIM_DGRAM : SIM_STREAM;
-    if ((type & 15) == SOCK_SEQPACKET)
-        return SIM__INT(socketpair, family, sim__error(EPROTONOSUPPORT));
-    return SIM__INT(socketpair, family, sim__open_pair(kind, flags, out));
+    int rc = sim__open_pair((type & 15) == SOCK_STREAM ? SIM_STREAM : SIM_DGRAM, flags, out);
+    for (int i = 0; i < 2 && rc == 0; i++)
+        kernel.fd[out[i]]->is_seq = (type & 15) == SOCK_SEQPACKET;
+    return SIM__INT(socketpair, family, rc);
 }
 
 // ---- TCP
@@ -881,6 +887,7 @@ SIM_FN int sim_socket(int family, int type, int protocol) {
     if (f) {
         f->flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
         f->is_tcp = f->kind == SIM_STREAM;
+        f->ttl = SIM_TTL;
     }
     return SIM__INT(socket, family, sim__fd_install(f));
 }
@@ -1014,6 +1021,14 @@ SIM_FN int sim_getpeername(int fd, struct sockaddr *sa, socklen_t *len) {
     sim_point();
     return SIM__INT(getpeername, fd, sim__name(fd, sa, len, 1));
 }
+static void sim__ip_option(sim_file *f, int name, const void *value) {
+    int v;
+    memcpy(&v, value, sizeof v);
+    if (name == IP_TOS) f->tos = v;
+    if (name == IP_TTL) f->ttl = v;
+    for (int i = 0; i < 3; i++)
+        if (name == sim__info_options[i]) f->wants_info[i] = v;
+}
 SIM_FN int sim_setsockopt(int fd, int level, int name, const void *value, socklen_t len) {
     sim_point();
     sim_file *f = sim__file_at(fd);
@@ -1022,6 +1037,7 @@ SIM_FN int sim_setsockopt(int fd, int level, int name, const void *value, sockle
         memcpy(&l, value, sizeof l);
         f->is_lingering_off = l.l_onoff && l.l_linger == 0;
     }
+    if (f && level == IPPROTO_IP && len == sizeof(int)) sim__ip_option(f, name, value);
     return SIM__INT(setsockopt, fd, f ? 0 : sim__error(EBADF));
 }
 SIM_FN int sim_getsockopt(int fd, int level, int name, void *value, socklen_t *len) {
@@ -1031,7 +1047,8 @@ SIM_FN int sim_getsockopt(int fd, int level, int name, void *value, socklen_t *l
     if (!f) return SIM__INT(getsockopt, fd, sim__error(EBADF));
     if (level != SOL_SOCKET || !sim__is_socket(fd))
         return SIM__INT(getsockopt, fd, sim__error(ENOTSOCK));
-    if (name == SO_TYPE) v = f->kind == SIM_DGRAM ? SOCK_DGRAM : SOCK_STREAM;
+    if (name == SO_TYPE)
+        v = f->is_seq ? SOCK_SEQPACKET : f->kind == SIM_DGRAM ? SOCK_DGRAM : SOCK_STREAM;
     int is_udp = f->kind == SIM_DGRAM && !f->is_pair;
     if (name == SO_DOMAIN) v = f->is_tcp || is_udp ? AF_INET : AF_UNIX;
     if (name == SO_PROTOCOL) v = f->is_tcp ? IPPROTO_TCP : is_udp ? IPPROTO_UDP : 0;
@@ -1103,10 +1120,12 @@ SIM_FN int sim_munmap(void *p, size_t bytes) {
     sim__free(p, bytes);
     return SIM__INT(munmap, (int64_t)bytes, 0);
 }
+// There is /dev/null, for children alone, and no other file that is opened so.
 SIM_FN int sim_open(const char *path, int flags, ...) {
-    (void)path;
     (void)flags;
-    return sim__error(ENOENT);
+    if (strcmp(path, "/dev/null") != 0) return sim__error(ENOENT);
+    sim_point();
+    return SIM__INT(openat, 0, sim__fd_install(sim__file_open(SIM_NULL)));
 }
 SIM_FN int sim_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set) {
     (void)pid;
@@ -1215,6 +1234,18 @@ SIM_FN int sim_fsync(int fd) {
     return SIM__INT(fsync, fd, sim__path_of(fd) ? sim__disk_fails() : sim__error(EBADF));
 }
 #define sim_fdatasync sim_fsync
+// Opens a file of the disk that holds these bytes, all of them cached: no thread waits.
+SIM_FN int sim_open_cached(int path, const unsigned char *bytes, int n) {
+    sim_file *f = sim__file_open(SIM_STORED);
+    sim_point();
+    int fd = sim__fd_install(f);
+    if (fd < 0) return SIM__INT(openat, path, fd);
+    f->path = path;
+    kernel.path[path].exists = 1;
+    kernel.path[path].len = n;
+    memcpy(kernel.path[path].byte, bytes, (size_t)n);
+    return SIM__INT(openat, path, fd);
+}
 SIM_FN int sim_stat(const char *path, struct stat *out) {
     const sim_path *p = sim__path_at(path);
     sim_point();

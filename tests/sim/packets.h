@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Datagrams between two tasks, with sequence numbers: over UDP, where the seed loses, repeats and
-// reorders them, and over a unix pair, where none may be missing. Each of the calls of >>messages
-// is used, and each may be cut short by a time limit. Part of grammar.h.
+// reorders them, and over a unix pair, where none may be missing, and which has an end if it is of
+// SOCK_SEQPACKET. Each of the calls of >>messages is used, and each may be cut short by a time
+// limit. Part of grammar.h.
 //
 // Checked
 //   a received datagram was sent, and is whole                        packet_got
 //   ... once, and in order, unless a fault repeats or delays          packet_got
 //   ... from the address of its sender                                take_name
+//   ... with the control data that it was sent with                   take_info
 //   one that is cut is reported                                       take_cut
 //   one that was peeked at is received next                           take_run
 //   a send that is cancelled or has failed has sent nothing           give_undo
 //   a receive that is cancelled has taken nothing, in a pair          packets_run
+//   the end of a pair comes behind the last packet, and when closed   packet_ended
 #ifndef VOLT_SIM_PACKETS_H
 #define VOLT_SIM_PACKETS_H
 
@@ -25,20 +28,25 @@ typedef struct packet_way {
     int n_sent, n_got, newest;
     int n_empty_sent, n_empty_got;
     uint8_t sent[FLOW_PACKETS], got[FLOW_PACKETS], len[FLOW_PACKETS];
+    // as sent: the last bytes of the addresses, 127.0.0.x
+    uint8_t tos[FLOW_PACKETS], ttl[FLOW_PACKETS], from[FLOW_PACKETS], to[FLOW_PACKETS];
 } packet_way;
 typedef struct flow_side {
-    int fd, port;
+    int fd, port, is_closed;
     unsigned char in[FLOW_BATCH][PACKET_BYTES], out[FLOW_BATCH][PACKET_BYTES];
     size_t out_len[FLOW_BATCH];
     int out_seq[FLOW_BATCH], n_out;
     struct iovec in_part[FLOW_BATCH][2], out_part[FLOW_BATCH][2];
     struct mmsghdr in_msg[FLOW_BATCH], out_msg[FLOW_BATCH];
     struct sockaddr_in name[FLOW_BATCH];
-    volt_addr from, to;
+    volt_addr from, to, asked; // asked: with another address of the same machine
+    volt_msg_info info, reply;
+    volt_msg_control out_control, in_control[FLOW_BATCH];
 } flow_side;
 // Side i sends in way[i]. Both tasks use it, the child also after the end of its parent.
 typedef struct flow {
-    int n_users, is_pair, is_connected, is_over;
+    int n_users, is_pair, is_seq, is_connected, is_over;
+    int has_info; // of UDP: the control data says what each packet was sent with
     int n_turns; // the sides take turns, without limits; 0: they do not
     uint32_t id;
     packet_way way[2];
@@ -72,7 +80,7 @@ static uint32_t packet_field(const unsigned char *p, int i) {
 
 // ---- sending
 
-// Chooses the next packets of a side, at most n. One in eight is empty.
+// Chooses the next packets of a side, at most n. One in eight is empty, if that is not the end.
 static void give_fill(flow *f, int s, int n) {
     flow_side *me = &f->side[s];
     packet_way *w = &f->way[s];
@@ -82,10 +90,12 @@ static void give_fill(flow *f, int s, int n) {
         me->out_seq[i] = -1;
         me->out_len[i] = 0;
         w->n_empty_sent++;
-        if (prog_below(8) == 0) continue;
+        if (prog_below(8) == 0 && !f->is_seq) continue;
         w->n_empty_sent--;
         w->n_sent++;
-        w->sent[seq] = 1;
+        w->sent[seq] = w->from[seq] = w->to[seq] = 1;
+        w->tos[seq] = 0;
+        w->ttl[seq] = SIM_TTL;
         w->len[seq] = (uint8_t)prog_below(BODY_BYTES + 1);
         const uint32_t head[] = {f->id, (uint32_t)s << 16 | (uint32_t)seq, w->len[seq]};
         memcpy(me->out[i], head, sizeof head);
@@ -125,6 +135,45 @@ static void give_headers(flow *f, int s) {
         m->msg_namelen = me->to.len_;
     }
 }
+static void make_address(volt_addr *a, int last, int port) {
+    char text[32];
+    snprintf(text, sizeof text, "127.0.0.%d:%d", last, port);
+    SIM_CHECK(volt_addr_parse(a, text) == 0);
+}
+static int last_of_address(const volt_addr *a) {
+    struct sockaddr_in in;
+    unsigned len;
+    memcpy(&in, volt_addr_sockaddr(a, &len), sizeof in);
+    SIM_CHECK(len == sizeof in && in.sin_family == AF_INET);
+    SIM_CHECK((ntohl(in.sin_addr.s_addr) & 0xffffff00u) == 0x7f000000u);
+    return (int)(ntohl(in.sin_addr.s_addr) & 0xff);
+}
+// Adds control data to the first packet: each item may be missing. An answer is sent from the
+// address that was asked.
+static void give_info(flow *f, int s) {
+    flow_side *me = &f->side[s];
+    packet_way *w = &f->way[s];
+    int seq = me->out_seq[0];
+    struct msghdr *m = &me->out_msg[0].msg_hdr;
+    memset(&me->info, 0, sizeof me->info);
+    if (prog_below(2)) me->info = me->reply;
+    else if (prog_below(2)) {
+        make_address(&me->info.local, 1 + (int)prog_below(250), 0);
+        me->info.has = VOLT_MSG_LOCAL;
+    }
+    if (prog_below(2)) me->info.has |= VOLT_MSG_TOS;
+    if (prog_below(2)) me->info.has |= VOLT_MSG_TTL;
+    me->info.tos = (int)prog_below(256);
+    me->info.ttl = 1 + (int)prog_below(255);
+    SIM_CHECK(volt_msg_info_put(m, &me->out_control, &me->info) == 0);
+    make_address(&me->asked, 1 + (int)prog_below(250), f->side[1 - s].port);
+    if (!f->is_connected) m->msg_name = me->asked.sa_;
+    if (seq < 0) return;
+    if (me->info.has & VOLT_MSG_LOCAL) w->from[seq] = (uint8_t)last_of_address(&me->info.local);
+    if (!f->is_connected) w->to[seq] = (uint8_t)last_of_address(&me->asked);
+    if (me->info.has & VOLT_MSG_TOS) w->tos[seq] = (uint8_t)me->info.tos;
+    if (me->info.has & VOLT_MSG_TTL) w->ttl[seq] = (uint8_t)me->info.ttl;
+}
 enum { GIVE_ONE, GIVE_WRITE, GIVE_MSG, GIVE_MANY, N_GIVES };
 typedef struct packet_op {
     volt_frame frame;
@@ -146,7 +195,8 @@ static volt_poll give_once(volt_cx *cx, flow *f, int s, const packet_op *o) {
 // The errors of datagram sockets.
 static void packet_failed(const flow *f, int64_t rc) {
     if (rc == -ECANCELED || rc == -ETIMEDOUT) return;
-    if (rc == -ECONNREFUSED && f->is_connected) return; // the other side has closed
+    // the other side has closed
+    if (rc == (f->is_seq ? -EPIPE : -ECONNREFUSED) && f->is_connected) return;
     SIM_CHECK(prog.may_fail && (rc == -ENOMEM || rc == -ENOSPC || rc == -ENOBUFS));
 }
 static int64_t draw_limit(void) {
@@ -161,6 +211,7 @@ static volt_poll give_run(volt_cx *cx, packet_op *o, flow *f, int s) {
     // a write of nothing does not make a call, and a write has no address
     if (o->how == GIVE_WRITE && (!f->is_connected || f->side[s].out_seq[0] < 0)) o->how = GIVE_ONE;
     give_headers(f, s);
+    if (f->has_info && o->how == GIVE_MSG) give_info(f, s);
     o->limit = f->n_turns ? VOLT_NEVER : draw_limit();
     VOLT_AWAIT(o->rc, volt_within(cx, &o->timer, o->limit, give_once(cx, f, s, o)));
     sim__trace("packets on %d: give %d gives %d", f->side[s].fd, o->how, (int)o->rc);
@@ -185,9 +236,20 @@ enum {
     N_TAKES
 };
 
+static int way_is_empty(const flow *f, int s) {
+    const packet_way *w = &f->way[1 - s];
+    return !f->is_pair || w->n_got == w->n_sent + w->n_empty_sent;
+}
+static void packet_ended(const flow *f, int s) {
+    SIM_CHECK(f->side[1 - s].is_closed && way_is_empty(f, s));
+}
 // A packet that side s has received, of n bytes, all of them in the buffer unless is_cut.
 static void packet_got(flow *f, int s, const unsigned char *p, size_t n, int is_cut) {
     packet_way *w = &f->way[1 - s];
+    if (n == 0 && f->is_seq) {
+        packet_ended(f, s);
+        return;
+    }
     w->n_got++;
     if (n == 0) {
         w->n_empty_got++;
@@ -220,6 +282,8 @@ static void take_prepare(flow_side *me, const packet_op *o) {
         m->msg_iovlen = 2;
         m->msg_name = &me->name[i];
         m->msg_namelen = sizeof me->name[i];
+        m->msg_control = me->in_control[i].bytes;
+        m->msg_controllen = sizeof me->in_control[i].bytes;
     }
 }
 static volt_poll take_once(volt_cx *cx, flow_side *me, const packet_op *o) {
@@ -235,12 +299,27 @@ static volt_poll take_once(volt_cx *cx, flow_side *me, const packet_op *o) {
     default: return volt_recv(cx, me->fd, buf, PACKET_BYTES, 0);
     }
 }
-static void take_name(const flow *f, int s, const struct msghdr *m) {
-    struct sockaddr_in in;
+// seq: of the packet; -1: it is empty.
+static void take_name(const flow *f, int s, const struct msghdr *m, int seq) {
+    volt_addr from;
     if (f->is_pair) return;
-    SIM_CHECK(m->msg_namelen == sizeof in);
-    memcpy(&in, m->msg_name, sizeof in);
-    SIM_CHECK(in.sin_family == AF_INET && ntohs(in.sin_port) == f->side[1 - s].port);
+    SIM_CHECK(volt_addr_from(&from, m->msg_name, m->msg_namelen) == 0);
+    SIM_CHECK(volt_addr_port(&from) == f->side[1 - s].port);
+    if (seq >= 0) SIM_CHECK(last_of_address(&from) == f->way[1 - s].from[seq]);
+}
+static void take_info(flow *f, int s, const struct msghdr *m, int seq) {
+    const packet_way *w = &f->way[1 - s];
+    volt_msg_info info;
+    volt_msg_info_get(m, &info);
+    if (!f->has_info) SIM_CHECK(info.has == 0);
+    if (!f->has_info) return;
+    SIM_CHECK(info.has == (VOLT_MSG_LOCAL | VOLT_MSG_INTERFACE | VOLT_MSG_TOS | VOLT_MSG_TTL));
+    SIM_CHECK(info.if_index == SIM_IF_INDEX);
+    volt_msg_info_reply(&info, &f->side[s].reply);
+    SIM_CHECK(f->side[s].reply.has == VOLT_MSG_LOCAL);
+    if (seq < 0) return;
+    SIM_CHECK(last_of_address(&info.local) == w->to[seq]);
+    SIM_CHECK(info.tos == w->tos[seq] && info.ttl == w->ttl[seq]);
 }
 // The true length is in the header, or is the result.
 static void take_cut(flow *f, int s, const packet_op *o) {
@@ -260,8 +339,11 @@ static void take_messages(flow *f, int s, const packet_op *o) {
     if (o->how == TAKE_MSG) me->in_msg[0].msg_len = (unsigned)o->rc;
     for (int i = 0; i < n; i++) {
         SIM_CHECK(me->in_msg[i].msg_hdr.msg_flags == 0);
-        take_name(f, s, &me->in_msg[i].msg_hdr);
         packet_got(f, s, me->in[i], me->in_msg[i].msg_len, 0);
+        if (me->in_msg[i].msg_len == 0 && f->is_seq) continue;
+        int seq = me->in_msg[i].msg_len ? f->way[1 - s].newest : -1;
+        take_name(f, s, &me->in_msg[i].msg_hdr, seq);
+        take_info(f, s, &me->in_msg[i].msg_hdr, seq);
     }
 }
 static void take_settle(flow *f, int s, const packet_op *o) {
@@ -303,10 +385,6 @@ static volt_poll take_run(volt_cx *cx, packet_op *o, flow *f, int s) {
 
 // ---- one side: draws what it does until the flow is over
 
-static int way_is_empty(const flow *f, int s) {
-    const packet_way *w = &f->way[1 - s];
-    return !f->is_pair || w->n_got == w->n_sent + w->n_empty_sent;
-}
 typedef struct packet_side {
     volt_frame frame;
     packet_op op;
@@ -344,6 +422,7 @@ static volt_poll packet_child_body(volt_cx *cx, packet_child *c) {
     VOLT_BEGIN(cx, c);
     VOLT_AWAIT(c->rc, side_run(cx, &c->side, c->flow, 1));
     if (c->rc == -ECANCELED) SIM_CHECK(may_be_cancelled(c->id));
+    c->flow->side[1].is_closed = 1;
     volt_close(cx, c->flow->side[1].fd);
     c->flow->n_users--;
     VOLT_END(c->id);
@@ -372,10 +451,14 @@ typedef struct op_packets {
 static int packets_open_udp(volt_cx *cx, op_packets *o) {
     flow *f = o->flow;
     volt_addr any;
+    volt_udp_options options;
     SIM_CHECK(volt_addr_parse(&any, "127.0.0.1:0") == 0);
+    memset(&options, 0, sizeof options);
+    f->has_info = (int)prog_below(2);
+    options.has_info = (unsigned)f->has_info;
     for (int i = 0; i < 2; i++) {
         volt_addr mine;
-        o->fd[i] = volt_udp_open(&any, NULL);
+        o->fd[i] = volt_udp_open(&any, &options);
         if (o->fd[i] < 0) {
             SIM_CHECK(prog.may_fail);
             if (i) volt_close(cx, o->fd[0]);
@@ -391,7 +474,9 @@ static int packets_open(volt_cx *cx, op_packets *o) {
     o->flow = flow_take();
     if (!o->flow) return 0;
     o->flow->is_pair = o->flow->is_connected = prog_below(3) == 0;
-    int is_open = o->flow->is_pair && volt_socketpair(SOCK_DGRAM, o->fd) == 0;
+    o->flow->is_seq = o->flow->is_pair && prog_below(2);
+    int type = o->flow->is_seq ? SOCK_SEQPACKET : SOCK_DGRAM;
+    int is_open = o->flow->is_pair && volt_socketpair(type, o->fd) == 0;
     if (!o->flow->is_pair) is_open = packets_open_udp(cx, o);
     for (int i = 0; i < 2; i++) o->flow->side[i].fd = o->fd[i];
     if (!is_open) o->flow->n_users = 0;
@@ -418,6 +503,7 @@ static int packets_spawn(volt_cx *cx, op_packets *o) {
 static volt_poll packets_close(volt_cx *cx, op_packets *o) {
     VOLT_BEGIN(cx, &o->side);
     if (o->flow->id % 2) VOLT_AWAIT(volt_sleep(cx, 1000));
+    o->flow->side[0].is_closed = 1;
     volt_close(cx, o->fd[0]);
     o->fd[0] = -1;
     VOLT_END(0);
@@ -456,8 +542,10 @@ static volt_poll packets_run(volt_cx *cx, op_packets *o, int id) {
     if (o->rc >= 0) {
         VOLT_AWAIT(o->rc, VOLT_JOIN_ALL(VOLT_ARM(&o->a, packets_last(cx, o->flow)),
                                         VOLT_ARM(&o->b, packets_close(cx, o))));
-        if (o->flow->is_pair && o->rc == 0) SIM_CHECK(o->a.value == -EBADF || prog.may_fail);
+        if (o->flow->is_pair && o->rc == 0)
+            SIM_CHECK(o->a.value == -EBADF || prog.may_fail || (o->flow->is_seq && !o->a.value));
     }
+    o->flow->side[0].is_closed = 1;
     if (o->fd[0] >= 0) volt_close(cx, o->fd[0]);
     volt_detach(&o->h);
     o->flow->n_users--;

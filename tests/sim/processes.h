@@ -8,6 +8,7 @@
 //   each child is collected, with its status                          process_ended, sim_run
 //   no signal is sent to the number of a child that was collected     sim_kill      (children.h)
 //   the output of a child is read up to its end                       process_run
+//   a capture has all of it, or says that it was too much             capture_settle
 #ifndef VOLT_SIM_PROCESSES_H
 #define VOLT_SIM_PROCESSES_H
 
@@ -159,6 +160,69 @@ static volt_poll process_run(volt_cx *cx, op_process *o, int id) {
     process_ended(o);
     SIM_CHECK(volt_process_signal(&o->p, SIGKILL) == -ESRCH);
     VOLT_END(o->n == -ECANCELED ? o->n : 0);
+}
+
+// ---- the output of a child alone
+
+typedef struct op_capture {
+    volt_frame frame;
+    volt_capture c;
+    volt_process_options options;
+    volt_timer timer;
+    const char *argv[3];
+    int code, error, bytes;
+    int64_t limit, rc;
+    char arg[64], out[16], err[4], input[40];
+} op_capture;
+static void capture_draw(op_capture *o) {
+    o->code = (int)prog_below(256);
+    o->error = prog_below(6) ? 0 : ENOENT;
+    o->bytes = (int)prog_below(20);
+    snprintf(o->arg, sizeof o->arg, "%d %d %d %d %d %d", (int)prog_below(1u << 20),
+             (int)prog_below(1u << (4 + prog_below(18))), o->code, o->error, o->bytes,
+             (int)prog_below(2));
+    o->argv[0] = "child";
+    o->argv[1] = o->arg;
+    o->options.argv = o->argv;
+    o->options.err = prog_below(2) ? VOLT_STDIO_STDOUT : 0;
+    o->c.input = o->input;
+    o->c.n_input = prog_below(2) ? prog_below(sizeof o->input) : 0;
+    memset(o->out, 'x', sizeof o->out);
+    o->c.out = o->out;
+    o->c.out_cap = prog_below(sizeof o->out + 1);
+    o->c.err = prog_below(2) ? o->err : NULL;
+    o->c.err_cap = prog_below(sizeof o->err);
+    o->c.grace = prog_below(2) ? 1000 + prog_below(1u << 20) : 0;
+    o->limit = prog_below(2) ? VOLT_NEVER : 1000 + prog_below(1u << 22);
+}
+// The child writes zeros at its start, as many as its pipe takes, and nothing to stderr.
+static void capture_settle(op_capture *o, int id) {
+    static const char zeros[sizeof o->out];
+    size_t want = (size_t)o->bytes < kernel.cap ? (size_t)o->bytes : kernel.cap;
+    sim__trace("capture of %d: gives %d, %d bytes, code %d, signal %d", o->c.process_.pid,
+               (int)o->rc, (int)o->c.n_out, o->c.end.code, o->c.end.signal);
+    SIM_CHECK(volt_process_signal(&o->c.process_, SIGKILL) == -ESRCH);
+    SIM_CHECK(!sim__child_at(o->c.process_.pid));
+    SIM_CHECK(o->c.n_out <= o->c.out_cap && o->c.n_err == 0);
+    SIM_CHECK(memcmp(o->out, zeros, o->c.n_out) == 0);
+    for (size_t i = o->c.n_out; i < sizeof o->out; i++) SIM_CHECK(o->out[i] == 'x');
+    if (o->rc == 0) SIM_CHECK(o->c.n_out == want && !o->error);
+    if (o->rc == 0) SIM_CHECK(o->c.end.code == o->code && o->c.end.signal == 0);
+    if (o->rc == -EMSGSIZE) SIM_CHECK(want > o->c.out_cap && o->c.n_out == o->c.out_cap);
+    if (o->rc == -ECANCELED) SIM_CHECK(may_be_cancelled(id));
+    if (o->rc == -ETIMEDOUT) SIM_CHECK(o->limit != VOLT_NEVER);
+    SIM_CHECK(o->rc == 0 || o->rc == -EMSGSIZE || o->rc == -ECANCELED || o->rc == -ETIMEDOUT ||
+              o->rc == -o->error || prog.may_fail);
+}
+static volt_poll capture_run(volt_cx *cx, op_capture *o, int id) {
+    VOLT_BEGIN(cx, o);
+    capture_draw(o);
+    ask_pool(volt_cx_rt(cx));
+    VOLT_AWAIT(o->rc, volt_within(cx, &o->timer, o->limit,
+                                  volt_capture_run(cx, &o->c, &o->options)));
+    calls.pool[pool_of(volt_cx_rt(cx))].n_asked--;
+    capture_settle(o, id);
+    VOLT_END(o->rc == -ECANCELED ? o->rc : 0);
 }
 
 #endif // VOLT_SIM_PROCESSES_H

@@ -9,6 +9,7 @@
 //   volt_io makes no call that it does not report                     trickle_in, trickle_out
 //   a wake-up is not lost: half of the waits have no limit            sim__advance  (machine.h)
 //   a readiness that proves wrong is not reported again               trickle_idle
+//   one that comes while an attempt fails is kept                     pong_run
 //   both directions of one socket stay armed                          duo_run
 //   a close ends the waits of both directions                         duo_run
 #ifndef VOLT_SIM_READY_H
@@ -235,6 +236,127 @@ static volt_poll trickle_op(volt_cx *cx, op_trickle *o, int id) {
     trickle_end(cx, &o->end, o->is_write, id);
     volt_detach(&o->h);
     VOLT_END(o->rc == -ECANCELED ? o->rc : 0);
+}
+
+// ---- one byte to and fro: while one side tries to read, the other one may just be writing
+
+typedef struct pong {
+    volt_frame frame;
+    int fd, left, is_first;
+    int64_t rc;
+    unsigned char byte;
+} pong;
+static volt_poll pong_run(volt_cx *cx, pong *o) {
+    VOLT_BEGIN(cx, o);
+    for (; o->left > 0; o->left--) {
+        o->byte = (unsigned char)o->left;
+        if (o->is_first) VOLT_AWAIT(o->rc, volt_write(cx, o->fd, &o->byte, 1));
+        if (o->is_first && o->rc < 0) break;
+        while ((o->rc = volt_try_read(cx, o->fd, &o->byte, 1)) == -EAGAIN) {
+            VOLT_AWAIT(o->rc, volt_read_ready(cx, o->fd));
+            if (o->rc < 0) break;
+        }
+        if (o->rc <= 0) break;
+        SIM_CHECK(o->byte == (unsigned char)o->left);
+        if (!o->is_first) VOLT_AWAIT(o->rc, volt_write(cx, o->fd, &o->byte, 1));
+        if (o->rc < 0) break;
+    }
+    VOLT_END(o->rc);
+}
+// An end or EPIPE: the other side was cancelled, or has failed.
+static void pong_end(volt_cx *cx, pong *o, int id) {
+    if (o->rc == -ECANCELED) SIM_CHECK(may_be_cancelled(id));
+    else if (o->rc < 0) SIM_CHECK(o->rc == -EPIPE || prog.may_fail);
+    if (o->rc > 0) SIM_CHECK(o->left == 0);
+    volt_close(cx, o->fd);
+}
+typedef struct pong_child {
+    volt_frame frame;
+    pong side;
+    int id;
+} pong_child;
+static volt_poll pong_child_body(volt_cx *cx, pong_child *c) {
+    VOLT_BEGIN(cx, c);
+    VOLT_AWAIT(c->side.rc, pong_run(cx, &c->side));
+    pong_end(cx, &c->side, c->id);
+    VOLT_END(c->id);
+}
+static volt_poll pong_child_run(volt_cx *cx, void *arg) {
+    pong_child *c = (pong_child *)arg;
+    int id = c->id;
+    note_poll_begin(id);
+    volt_poll p = pong_child_body(cx, c);
+    note_poll_end(id, p);
+    return p;
+}
+typedef struct op_pong {
+    volt_frame frame;
+    volt_handle h;
+    pong side;
+} op_pong;
+static int pong_open(volt_cx *cx, op_pong *o) {
+    int fd[2];
+    pong_child c;
+    memset(&c, 0, sizeof c);
+    if (sim_socketpair(AF_UNIX, SOCK_STREAM, 0, fd) < 0) return 0;
+    c.side.left = o->side.left = 1 + (int)prog_below(30);
+    o->side.is_first = 1;
+    o->side.fd = fd[0];
+    c.side.fd = fd[1];
+    c.id = note_task();
+    if (c.id >= 0) prog.note[c.id].spawned_at = prog.n_polls;
+    int rc = c.id < 0 ? -1 : VOLT_SPAWN(cx, &o->h, pong_child_run, c);
+    if (c.id >= 0) note_spawned(c.id, rc);
+    for (int i = 0; i < 2 && rc < 0; i++) sim_close(fd[i]);
+    return rc == 0;
+}
+static volt_poll pong_op(volt_cx *cx, op_pong *o, int id) {
+    VOLT_BEGIN(cx, o);
+    if (!pong_open(cx, o)) VOLT_RETURN(0);
+    VOLT_AWAIT(o->side.rc, pong_run(cx, &o->side));
+    pong_end(cx, &o->side, id);
+    volt_detach(&o->h);
+    VOLT_END(o->side.rc == -ECANCELED ? o->side.rc : 0);
+}
+
+// The program "pongs": pairs on several workers, whose events all come to the first one.
+typedef struct pongs {
+    volt_frame frame;
+    volt_group g;
+    int64_t rc;
+} pongs;
+static int pongs_start(volt_cx *cx, pongs *r) {
+    int fd[2], rc = 0;
+    if (sim_socketpair(AF_UNIX, SOCK_STREAM, 0, fd) < 0) return -errno;
+    for (int i = 0; i < 2; i++) {
+        pong_child c;
+        memset(&c, 0, sizeof c);
+        c.id = note_task();
+        c.side.fd = fd[i];
+        c.side.left = 60;
+        c.side.is_first = i == 0;
+        if (rc == 0) rc = VOLT_GROUP_SPAWN(cx, &r->g, pong_child_run, c);
+        note_spawned(c.id, rc);
+        if (rc < 0) volt_close(cx, fd[i]);
+    }
+    return rc;
+}
+static volt_poll pongs_run(volt_cx *cx, void *arg) {
+    pongs *r = (pongs *)arg;
+    VOLT_BEGIN(cx, r);
+    for (int i = 0; i < 4; i++) check_app(pongs_start(cx, r));
+    VOLT_AWAIT(r->rc, volt_group_wait(cx, &r->g));
+    VOLT_END(r->rc);
+}
+static void app_pongs(void) {
+    volt_config cfg = draw_config();
+    static pongs r;
+    memset(&r, 0, sizeof r);
+    prog.most_tasks = MOST_TASKS;
+    cfg.workers = 2 + prog_below(3);
+    cfg.reactors = 1;
+    check_app(volt_run(&cfg, pongs_run, &r));
+    check_all_ended();
 }
 
 // ---- both directions of one socket at once, until its close
