@@ -59,6 +59,7 @@ SUM = r"\d+ passed, \d+ failed"
 COMMON = ("volt.h", "Makefile", "*.mk")
 SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!tests/mutate/*",
          "!tests/tools/everything.py", "!tests/README.md", *COMMON)
+BENCH = (*COMMON, "bench/*", "tests/lib/*", "!*.md")
 SETS = {
     "all": ("*", "!sketch/*"),  # a draft, which no target reads
     "suite": SUITE,
@@ -67,11 +68,14 @@ SETS = {
     "fault": (*COMMON, "tests/fault/*", "tests/lib/*", "examples/*", "bench/*", "!*.md"),
     "fuzz": (*COMMON, "tests/fuzz/*", "tests/lib/*"),
     "mutants": (*SUITE, "tests/model/*", "tests/mutate/*"),
-    "bench": (*COMMON, "bench/*", "tests/lib/*", "!*.md"),
+    "bench": BENCH,
+    "rows": (*BENCH, "tests/static/*"),
+    "coherence": (*BENCH, "tests/model/*", "tests/sim/*"),
 }
 SET_OF = (  # the first pattern that fits a target; others need all files
     ("model*", "model"), ("sim*", "sim"), ("fault*", "fault"), ("fuzz", "fuzz"),
-    ("mutate", "mutants"), ("defects", "mutants"), ("bench-*", "bench"),
+    ("mutate", "mutants"), ("defects", "mutants"),
+    ("bench-coherence", "coherence"), ("bench-*", "bench"), ("bench", "rows"),
     *((pattern, "suite") for pattern in (
         "test-optimised", "sanitize-*", "valgrind", "msan", "coverage", "odds", "soak", "cross-*",
         "kernels", "clocks")),
