@@ -58,10 +58,11 @@ SUM = r"\d+ passed, \d+ failed"
 # The files that a target needs, as shell patterns; ! excludes those that were included so far.
 COMMON = ("volt.h", "Makefile", "*.mk")
 SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!tests/mutate/*",
-         "!tests/tools/everything.py", "!tests/README.md", *COMMON)
+         "!tests/tools/everything.py", "!tests/README.md", "!tests/tools/programs/*",
+         "!examples/programs/*", "!examples/README.md", *COMMON)
 BENCH = (*COMMON, "bench/*", "tests/lib/*", "!*.md")
 SETS = {
-    "all": ("*", "!sketch/*"),  # a draft, which no target reads
+    "all": ("*",),
     "suite": SUITE,
     "model": (*COMMON, "tests/model/*", "tests/lib/*"),
     "sim": (*COMMON, "tests/sim/*", "tests/lib/*"),
