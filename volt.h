@@ -348,8 +348,8 @@
 //                 all others that end in _sync
 //   between steps volt_rt_deadline: on any thread, while no thread is inside volt_rt_step
 //   its own task  of a reader, a writer or a copier: volt_reader_*, volt_writer_*, volt_buffered,
-//                 volt_consume, volt_try_read_*, volt_put*, volt_unflushed, volt_copier_init,
-//                 volt_copied, volt_relayer_init
+//                 volt_consume, volt_try_read_*, volt_put*, volt_vputf, volt_unflushed,
+//                 volt_copier_init, volt_copied, volt_relayer_init
 //   inside a task all functions that take a volt_cx
 // A function on the pool, or called by volt_block_in_place (but for the three cases that its
 // contract names), is on a plain thread: it may call volt_block_on and volt_join_sync, also of its
@@ -8973,8 +8973,7 @@ static uint32_t volt__ewma_weight(uint32_t n) {
 // The steal floor. A steal costs the victim VOLT_STEAL_COST_NS: cache misses on the task, its slab
 // and its joiner. While most polls complete their task in less time, the worker keeps tasks:
 //   - If at most every second poll spawns a task, it keeps all of its tasks, since little further
-//   work
-//     will come of them, and wakes no other worker for them.
+//     work will come of them, and wakes no other worker for them.
 //   - Otherwise it keeps up to wake_at - 2 tasks in the ring. With the LIFO slot these are fewer
 //     than wake_at, so no worker was woken for them, and none need be woken when the floor falls.
 // A rescue ignores the floor, so no task stays at a stuck worker. A guest has no floor, because its
@@ -8984,8 +8983,7 @@ static uint32_t volt__ewma_weight(uint32_t n) {
 // by a factor of up to the number of workers. So where tasks may be short, all steals are refused
 // on trial, for VOLT__TRIAL of each VOLT__TRIAL_EVERY intervals between event polls. Short polls
 // then measure short, and the refusal lasts; polls that still measure long are long. An interval of
-// few polls measures its event poll more than its tasks, and counts for less: otherwise a trial
-// that follows a long poll would be over before the intervals have grown again.
+// few polls, as after a long poll, measures its event poll more than its tasks, and counts for less.
 #define VOLT__TRIAL 8u
 #define VOLT__TRIAL_EVERY 256u
 #define VOLT__TRIAL_POLLS 16u // an interval of that many counts whole
@@ -8993,9 +8991,9 @@ static uint32_t volt__ewma_weight(uint32_t n) {
 static int volt__tasks_are_short(volt__worker *w, int64_t ns) {
     if (ns < VOLT_STEAL_COST_NS) return 1;
     if (ns >= INT64_C(4) * VOLT_STEAL_COST_NS * volt__started(w->rt)) return 0;
-    uint32_t at = w->trial_at % (VOLT__TRIAL_EVERY * VOLT__TRIAL_POLLS);
+    uint32_t at = w->trial_at / VOLT__TRIAL_POLLS % VOLT__TRIAL_EVERY;
     w->trial_at += volt__min32(w->polls_since, VOLT__TRIAL_POLLS);
-    return at < VOLT__TRIAL * VOLT__TRIAL_POLLS;
+    return at < VOLT__TRIAL;
 }
 // Returns the steal floor. `ns` is the average time of a poll since the last event poll.
 static uint32_t volt__steal_floor_for(volt__worker *w, int64_t ns) {

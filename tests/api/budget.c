@@ -277,8 +277,8 @@ TEST(short_tasks_that_end_are_not_stolen) {
     w->is_solo = 0;
     still_end(rt);
 }
-// So long that each may have waited for as many others as there are. An interval of few polls counts
-// for its share of a whole one.
+// So long that each may have waited for as many others as there are. An interval of few polls
+// counts for its share of a whole one.
 TEST(worker_probes_regularly_whether_tasks_are_short) {
     static const uint32_t polls[] = { 4 * VOLT__TRIAL_POLLS, VOLT__TRIAL_POLLS, 8, 1 };
     volt_rt *rt = still_rt(2);
