@@ -57,6 +57,9 @@ static struct {
     size_t max; // bytes of the longest; 0: load_options.size
     int is_datagrams;
     int is_churn; // a connection for each message; its latency begins before connect
+    void (*set_up)(int fd); // NULL or of each socket
+    uint64_t most;          // messages of each connection; 0: until the time is over
+    void (*hold)(void);     // NULL or called before the connections are closed
 } load_kind = { .request = load_echo, .reply = load_echo };
 
 // ---- connections
@@ -112,6 +115,7 @@ static int load_socket(uint32_t id, int flags) {
     const int fd = socket(AF_INET, (is_tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | flags, 0);
     if (fd < 0) bench_die("socket: %s", strerror(errno));
     if (is_tcp) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (load_kind.set_up) load_kind.set_up(fd);
     if (!load_kind.is_churn) return fd;
     // one address per client: the ports of a single address might not suffice
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
@@ -165,6 +169,7 @@ static const char *load_flush(load_conn *c) {
 static const char *load_send_more(load_thread *w, load_conn *c, int64_t now) {
     const char *wrong = NULL;
     while (!w->is_holding && c->sent - c->received < w->pipeline &&
+           (!load_kind.most || c->sent < load_kind.most) &&
            c->out_to + w->size <= w->pipeline * w->size) {
         if (load_kind.is_datagrams && ((wrong = load_flush(c)) || c->out_to)) return wrong;
         c->out_to += load_kind.request(c->out + c->out_to, c->id, c->sent);
@@ -271,9 +276,10 @@ static void *load_main(void *arg) {
     load_begin(w);
     for (int64_t now = w->start; w->n_open && now < w->give_up; now = bench_now()) {
         w->is_holding = now >= w->stop;
-        if (w->is_holding && !w->under_way) break;
+        if ((w->is_holding || load_kind.most) && !w->under_way) break;
         load_handle_events(w, w->is_holding ? w->give_up : w->stop);
     }
+    if (load_kind.hold) load_kind.hold();
     load_end(w);
     return NULL;
 }
