@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Builds the peers by libuv: timer, wake and outside.
+# Builds the peers by libuv: timer, wake, outside and files.
 #
 #   bench/peers/libuv/build.sh [DIRECTORY]     where they go; default: build/peers/libuv
 #
-# Environment: CC=gcc  CFLAGS=  further flags. Exit status 3: a package is missing, named.
+# Environment: CC=gcc  CFLAGS=  further flags  LIBUV=DIRECTORY, where libuv is installed; default:
+# build/peers/libuv-own, if library.sh has made it, else that of the system. Exit status 3: a package
+# is missing, named.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-build/peers/libuv}
@@ -15,15 +17,21 @@ missing() {
     exit 3
 }
 command -v "$cc" >/dev/null || missing "$cc" gcc
-echo '#include <uv.h>' | $cc -E -x c - >/dev/null 2>&1 || missing uv.h libuv1-dev
+libuv=${LIBUV:-$here/../../../build/peers/libuv-own}
+if [ -e "$libuv/lib/libuv.a" ]; then
+    set -- -I"$libuv/include" "$libuv/lib/libuv.a" -ldl
+else
+    echo '#include <uv.h>' | $cc -E -x c - >/dev/null 2>&1 || missing uv.h libuv1-dev
+    set -- -luv
+fi
 mkdir -p "$out"
 
 # Builds again if any source is newer.
-for program in timer wake outside; do
+for program in timer wake outside files; do
     [ ! -e "$out/$program" ] ||
         [ -n "$(find "$here" "$here/../peer.h" "$here/../../rows/bench.h" -type f \
             -newer "$out/$program")" ] || continue
     # shellcheck disable=SC2086 # CFLAGS is a list
     $cc -std=c11 -O3 -march=native -Wall -Wextra -Wshadow -Wconversion -pthread ${CFLAGS:-} \
-        -o "$out/$program" "$here/$program.c" -luv
+        -o "$out/$program" "$here/$program.c" "$@"
 done
