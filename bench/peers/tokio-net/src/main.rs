@@ -23,7 +23,7 @@ use std::io::Result;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{signal, SignalKind};
 
@@ -32,6 +32,7 @@ use tokio::signal::unix::{signal, SignalKind};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const BUFFER: usize = 4096;
+const BACKLOG: u32 = 1024; // as the others; by default 128, which the clients of N8 overflow
 const MODES: [&str; 9] = [
     "echo", "http", "resp", "idle", "relay", "udp", "udp-many", "udp-send", "udp-receive",
 ];
@@ -156,7 +157,9 @@ async fn serve(mode: String, port: u16) -> Result<()> {
             _ => tokio::spawn(datagrams::singly(socket)),
         };
     } else {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+        let listener = socket.listen(BACKLOG)?;
         report_port(listener.local_addr()?);
         tokio::spawn(accept(listener, mode, port));
     }
