@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Sends streams through a relay to drain.c: plain C, a thread for each connection, blocking calls.
 //
-//   bulk --port P [--conns 4] [--seconds 1]
+//   bulk --port P [--conns 4] [--seconds 1] [--wrong 0]
 //
+// --wrong 1: sends a wrong byte, which drain.c must notice.
 // Each connection sends until the time is over, ends its direction, and waits for the number of
 // bytes that were right at the other end. It prints:
 //   requests        MiB that arrived, a part of one included
@@ -27,8 +28,8 @@ typedef struct sender {
     uint64_t sent, arrived;
 } sender;
 
-static double port, conns = 4, seconds = 1;
-static const char *pattern;
+static double port, conns = 4, seconds = 1, wrong;
+static char *pattern;
 static int64_t stop;
 
 static int sender_connect(void) {
@@ -61,12 +62,14 @@ int main(int argc, char **argv) {
         { "--port", &port, 1, 65535 },
         { "--conns", &conns, 1, CONNS_MAX },
         { "--seconds", &seconds, 0.01, 60 },
+        { "--wrong", &wrong, 0, 1 },
     };
     uint64_t bytes = 0, errors = 0;
     if (bench_options(argc, argv, table, BENCH_COUNT(table)) > 0 || port < 1)
-        bench_die("usage: bulk --port P [--conns, --seconds N]");
+        bench_die("usage: bulk --port P [--conns, --seconds, --wrong N]");
     pattern = pattern_new();
     if (!pattern) bench_die("out of memory");
+    pattern[PATTERN_CHUNK / 3] ^= (char)wrong;
     alarm((unsigned)seconds + GRACE);
     const int64_t start = bench_now();
     stop = start + (int64_t)(seconds * 1e9);

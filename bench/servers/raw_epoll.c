@@ -240,6 +240,7 @@ int main(int argc, char **argv) {
     uint64_t requests = 0, bytes = 0;
     server.options = serve_parse(argc, argv);
     server.signals = serve_signals();
+    signal(SIGPIPE, SIG_IGN); // splice(2) has no flag against it
     server.fd = serve_socket(server.options.mode);
     serve_begin(&server.options, server.fd);
     start_workers();

@@ -205,7 +205,8 @@ is_ready_redis() {
 # With buffers of 64 KiB; its own default of 8 is slower.
 run_socat() {
     exec taskset -c "$server_cpus" timeout "$limit" socat -d -d -b 65536 \
-        "TCP4-LISTEN:$port,bind=127.0.0.1,backlog=128,fork,nodelay" "TCP4:127.0.0.1:$behind_port,nodelay"
+        "TCP4-LISTEN:$port,bind=127.0.0.1,backlog=128,fork,nodelay" \
+        "TCP4:127.0.0.1:$behind_port,nodelay"
 }
 is_ready_socat() {
     foreign=$(children "$server" | awk '{ print $1 }')
@@ -232,7 +233,8 @@ END
 }
 is_ready_haproxy() {
     foreign=$(children "$server" | awk '{ print $1 }')
-    [ -n "$foreign" ] && grep -q " $(printf '0100007F:%04X' "$port") 00000000:0000 0A " /proc/net/tcp
+    [ -n "$foreign" ] || return 1
+    grep -q " $(printf '0100007F:%04X' "$port") 00000000:0000 0A " /proc/net/tcp
 }
 children() { cat "/proc/$1/task/$1/children"; }
 
@@ -385,7 +387,7 @@ END {
             is_base ? "" : sprintf(", %.3f times those of volt", memory)
         if (json != "") printf "{\"row\":\"%s\",\"peer\":\"%s\",\"version\":\"%s\",\"pairs\":%d," \
             "%s,%s,\"rate\":%.1f,\"p50_us\":%.1f,\"p99_us\":%.1f,\"wakes_per_op\":%.4f," \
-            "\"cpu_us\":%.4f%s}\n", id, who, version[who], k, wall_json, work_json, rate, p50, p99, \
-            wakes, cpu, bytes ? sprintf(",\"bytes\":%.1f,%s", bytes, memory_json) : ""
+            "\"cpu_us\":%.4f%s}\n", id, who, version[who], k, wall_json, work_json, rate, p50, \
+            p99, wakes, cpu, bytes ? sprintf(",\"bytes\":%.1f,%s", bytes, memory_json) : ""
     }
 }' "$work/peers" "$work/runs"

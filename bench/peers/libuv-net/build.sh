@@ -5,7 +5,8 @@
 #   bench/peers/libuv-net/build.sh [OUT]     default: build/peers/libuv-net
 #
 # Environment: CC=cc  LIBUV=DIRECTORY, where libuv is installed; default: build/peers/libuv-own, if
-# ../libuv/library.sh has made it, else that of the system. Exit status 3: something is missing; a message names it.
+# ../libuv/library.sh has made it, else that of the system. Exit status 3: something is missing; a
+# message names it.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-$here/../../../build/peers/libuv-net}

@@ -383,7 +383,8 @@ static void prepare(worker *w) {
     w->in = malloc(IN_BYTES);
     if (!w->in) bench_die("out of memory");
     if (serve_is_udp(options.mode) && w == workers) receive(w);
-    if (!serve_is_udp(options.mode)) listen_at(w, w == workers ? 0 : port_of(descriptor_of(workers)));
+    if (!serve_is_udp(options.mode))
+        listen_at(w, w == workers ? 0 : port_of(descriptor_of(workers)));
 }
 
 static void *work(void *arg) {

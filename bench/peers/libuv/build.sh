@@ -3,10 +3,11 @@
 # Builds the peers by libuv: timer, wake, outside and files.
 #
 #   bench/peers/libuv/build.sh [DIRECTORY]     where they go; default: build/peers/libuv
+#   bench/peers/libuv/build.sh --version       of the libuv that it takes
 #
 # Environment: CC=gcc  CFLAGS=  further flags  LIBUV=DIRECTORY, where libuv is installed; default:
-# build/peers/libuv-own, if library.sh has made it, else that of the system. Exit status 3: a package
-# is missing, named.
+# build/peers/libuv-own, if library.sh has made it, else that of the system. Exit status 3: a
+# package is missing, named.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-build/peers/libuv}
@@ -23,6 +24,12 @@ if [ -e "$libuv/lib/libuv.a" ]; then
 else
     echo '#include <uv.h>' | $cc -E -x c - >/dev/null 2>&1 || missing uv.h libuv1-dev
     set -- -luv
+fi
+if [ "$out" = --version ]; then
+    printf '#include <uv.h>\n#define TEXT_(x) #x\n#define TEXT(x) TEXT_(x)\n%s\n' \
+        'version TEXT(UV_VERSION_MAJOR) TEXT(UV_VERSION_MINOR) TEXT(UV_VERSION_PATCH)' |
+        $cc -E -x c - "$1" 2>/dev/null | sed -n 's/^version "\(.*\)" "\(.*\)" "\(.*\)"/\1.\2.\3/p'
+    exit
 fi
 mkdir -p "$out"
 
