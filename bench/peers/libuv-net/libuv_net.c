@@ -401,6 +401,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     options = serve_parse(argc, argv);
+    signal(SIGPIPE, SIG_IGN);
     for (unsigned i = 0; i < options.workers; i++) prepare(&workers[i]);
     check(uv_signal_init(&workers[0].loop, &term), "signal");
     check(uv_signal_start(&term, on_signal, SIGTERM), "signal");
