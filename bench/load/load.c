@@ -264,7 +264,7 @@ int main(int argc, char **argv) {
     const size_t n_conns = (size_t)load_options.conns;
     load_conn *conns = load_connections(n_conns);
     choose(n > 0 ? argv[1] : "echo");
-    alarm((unsigned)load_options.seconds + 8 + (load_kind.hold ? 30 : 0)); // if all else fails
+    alarm((unsigned)load_options.seconds * 2 + 8 + (load_kind.hold ? 30 : 0)); // if all else fails
     load_thread *workers = load_run((size_t)load_options.threads, conns, n_conns);
     const int rc = report(load_sum(workers, (size_t)load_options.threads));
     free(workers);

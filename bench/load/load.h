@@ -5,7 +5,7 @@
 // Once all are open, every connection to 127.0.0.1:port keeps `pipeline` messages under way for the
 // given time. load_kind defines the messages and the expected replies: by default `size` bytes that
 // depend on connection and sequence number, echoed. Every byte that comes back is compared. Then
-// the client waits for the messages under way, at most 1 s.
+// the client waits for the messages under way, at most 4 s.
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
 
@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LOAD_RECEIVE = 65536, LOAD_EVENTS = 256, LOAD_GRACE_MS = 1000 };
+enum { LOAD_RECEIVE = 65536, LOAD_EVENTS = 256, LOAD_GRACE_MS = 4000 };
 enum { LOAD_CONNECTING = 128, LOAD_CONNECT_MS = 5000 }; // at once: kernels drop excess connections
 
 static struct {
@@ -231,7 +231,8 @@ static void load_handle_events(load_thread *w, int64_t until) {
 }
 
 static void load_connect_all(load_thread *w) {
-    const int64_t until = bench_now() + (int64_t)LOAD_CONNECT_MS * 1000000;
+    const double most_ms = load_kind.most ? load_options.seconds * 1000 : LOAD_CONNECT_MS;
+    const int64_t until = bench_now() + (int64_t)(most_ms * 1e6);
     w->is_holding = 1;
     while ((w->n_started < w->n_conns || w->n_connecting > 0) && bench_now() < until) {
         while (w->n_started < w->n_conns && w->n_connecting < LOAD_CONNECTING)

@@ -49,7 +49,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 bin=${BIN:-build/bench}
 pairs=${PAIRS:-21}
 each=${EACH:-1}
-limit=60 # seconds until a server ends by itself
+limit=90 # seconds until a server ends by itself
 foreign= # the process of a server that is not ours: $server, or its child
 backend= # the server behind a relay
 end_foreign() {
