@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Relays in raw_epoll.c: two connections and a pipe for each direction, through which splice(2)
-// moves the bytes. Both sockets are watched edge-triggered, and each event tries both directions.
+// moves the bytes; the pipes are larger than usual, so that a call moves more of them. Both sockets
+// are watched edge-triggered, and each event tries both directions.
 #ifndef BENCH_RAW_RELAY_H
 #define BENCH_RAW_RELAY_H
 
@@ -8,7 +9,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 
-enum { RAW_PIPE = 65536 };
+enum { RAW_PIPE = 1 << 20 };
 
 typedef struct raw_way {
     int from, to, pipe[2];
@@ -36,6 +37,7 @@ static raw_relay *raw_relay_open(int client, unsigned port) {
         r->ways[i].to = i ? client : fd;
         if (pipe2(r->ways[i].pipe, O_NONBLOCK | O_CLOEXEC) < 0)
             bench_die("pipe: %s", strerror(errno));
+        (void)fcntl(r->ways[i].pipe[0], F_SETPIPE_SZ, RAW_PIPE); // else it has 64 KiB
     }
     return r;
 }
