@@ -154,7 +154,7 @@ enum { IDLE_SAMPLES = 40, IDLE_MS = 250 };
 static double idle_server;              // process
 static int64_t idle_before, idle_after; // bytes
 
-// Anonymous pages: heap and stacks, whichever way they were allocated.
+// The size of its anonymous pages: heap and stacks, in whichever way they were allocated.
 static int64_t idle_bytes(void) {
     char line[256];
     long long kib = -1;
@@ -166,7 +166,7 @@ static int64_t idle_bytes(void) {
     return kib * 1024;
 }
 
-// Until it does not change: a collector of garbage may still be at work.
+// Samples until the figure stays the same: a garbage collector may still be at work.
 static int64_t idle_settled_bytes(void) {
     const struct timespec pause = { .tv_nsec = IDLE_MS * 1000000L };
     int64_t bytes = idle_bytes();
@@ -181,7 +181,7 @@ static int64_t idle_settled_bytes(void) {
 
 static void idle_sample(void) { idle_after = idle_settled_bytes(); }
 
-// The first connection, which stays open: whatever the server allocates once is there before.
+// Opens one connection, which stays open: memory that the server allocates once does not count.
 static void idle_begin(void) {
     const struct sockaddr_in to = load_address(INADDR_LOOPBACK, (unsigned)load_options.port);
     const int fd = load_socket(0, 0);

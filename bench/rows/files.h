@@ -14,7 +14,7 @@ enum { FILE_PAGE = 4096, FILE_PAGES = 4096, FILE_PART = 65536 };
 enum { FILE_READS = 20000, FILE_PARTS = 4000 }; // of a page, of a part: in one repetition
 #define FILE_NAME "/var/tmp/bench-files.XXXXXX"
 
-// Not on a file system in memory: some of those have no reads that do not wait.
+// Makes it on a disk: some file systems in memory have no reads that do not wait.
 static inline int file_open(void) {
     char name[] = FILE_NAME;
     uint64_t page[FILE_PAGE / sizeof(uint64_t)] = { 0 };

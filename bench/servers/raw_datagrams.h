@@ -24,7 +24,7 @@ static uint64_t raw_datagrams(int fd, uint64_t *bytes) {
     return n;
 }
 
-// One for as many as have come. Fewer than there is room for leave nothing in the socket.
+// One system call for as many as have come. If these are fewer than the room, the socket is empty.
 static uint64_t raw_batches(int fd, uint64_t *bytes) {
     static serve_batch *b;
     uint64_t n = 0;
@@ -41,7 +41,7 @@ static uint64_t raw_batches(int fd, uint64_t *bytes) {
     return n;
 }
 
-// A burst leaves by one call, whose control data says where the kernel takes it apart.
+// Sends a burst by one call, whose control data tells the kernel the length of a datagram.
 static int raw_send_burst(int fd, serve_burst *b, struct sockaddr_in *to) {
     union {
         char bytes[CMSG_SPACE(sizeof(uint16_t))];

@@ -68,7 +68,7 @@ static void *idler_new(int fd) {
     return c;
 }
 
-// Both sockets have the same data: the worker does not need to know which one is ready.
+// Both sockets carry the same pointer: each event tries both directions.
 static void *relay_new(const worker *w, int fd) {
     raw_relay *r = raw_relay_open(fd, server.options.port);
     watch(w, r->ways[1].from, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, r);

@@ -71,7 +71,7 @@ static int raw_way_move(raw_way *w) {
     return 0;
 }
 
-// An event on either socket.  returns: 1 | 0 both directions have ended, or one broke
+// Handles an event on either socket.  returns: 1 | 0 both directions have ended, or one broke
 static int raw_relay_move(raw_relay *r) {
     for (int i = 0; i < 2; i++)
         if (raw_way_move(&r->ways[i]) < 0) return 0;

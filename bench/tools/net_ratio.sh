@@ -236,7 +236,7 @@ is_ready_haproxy() {
     [ -n "$foreign" ] || return 1
     grep -q " $(printf '0100007F:%04X' "$port") 00000000:0000 0A " /proc/net/tcp
 }
-children() { cat "/proc/$1/task/$1/children"; }
+children() { cat "/proc/$1/task/$1/children" 2>/dev/null || :; }
 
 # used PID  CPU time in us and voluntary context switches of all threads so far; and the CPU time of
 # its children that have ended, in ticks.

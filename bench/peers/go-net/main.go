@@ -164,7 +164,7 @@ func start(mode string) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// Those of datagrams have a function here.
+// The modes; those of datagrams have a function here.
 var modes = map[string]func(*net.UDPConn){
 	"echo": nil, "http": nil, "resp": nil, "idle": nil, "relay": nil,
 	"udp": datagrams, "udp-many": many, "udp-send": sendBursts, "udp-receive": receiveBursts,

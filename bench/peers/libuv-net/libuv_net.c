@@ -174,7 +174,7 @@ static void on_idler_shut(uv_shutdown_t *shut, int status) {
     if (c->to->is_ended) idler_finish(c);
 }
 
-// The end of a direction is passed on; an idle connection ends with it.
+// Passes the end of a direction on; an idle connection ends with it.
 static void idler_end(idler *c, ssize_t why) {
     uv_shutdown_t *shut = malloc(sizeof *shut);
     c->is_ended = 1;
