@@ -482,8 +482,8 @@ NET_ROWS = {
     "N9a": "relay: streams on 4 connections, MiB",
     "N9b": "relay: 512 bytes there and back, 50 connections",
 }
-# Of these the CPU time counts: it is their subject, and the other side limits the wall time.
-NET_BY_CPU = {"N7v", "N7s", "N7r", "N9a", "N9b"}
+# Of these the CPU time counts: it is their subject, and the other side may limit the wall time.
+NET_BY_CPU = {"N2c", "N7w", "N7v", "N7s", "N7r", "N9a", "N9b"}
 
 
 def take_ratios(found):

@@ -55,7 +55,7 @@ def crate_versions(directory):
 
 def commit():
     """The commit of HEAD, with -dirty if measured files differ; results do not count."""
-    what = ("--", "volt.h", "bench", f":!{PATH}", ":!bench/results/speed.svg")
+    what = ("--", "volt.h", "bench", f":!{PATH}", ":!bench/results/speed.svg", ":!bench/README.md")
     if not (head := first_line("git", "rev-parse", "--short", "HEAD")):
         return {}
     clean = subprocess.run(["git", "diff", "--quiet", "HEAD", *what]).returncode == 0

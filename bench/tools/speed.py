@@ -314,15 +314,19 @@ process of its own, and in brackets where it lies at 95 %. Faster or slower coun
 more CPU time: 5 % and more. Of a peer's variants the best counts, and is named. Figures are ns per
 operation, or the latency that the row names; wakes are threads that slept and were woken, per
 operation; over the floor: volt's time over that of the bare data structures, without and with
-atomic operations, or in Files that of the bare system call. By CPU time: T3a, F, N7r, N7s, N7v,
-N9."""
+atomic operations, or in Files that of the bare system call."""
+
+
+def by_cpu_text(rows):
+    found = dict.fromkeys(r["row"] for r in rows if r["by"] == "cpu")
+    return f" By CPU time: {', '.join(found)}." if found else ""
 
 
 def section(results):
     rows = [r | {"is_elsewhere": "machine" in results["runs"][r["run"]]} for r in results["rows"]]
     lines = [BEGIN, *wrapped(summary(rows)), "",
              "![Times of the best peer over volt.h's, row by row](results/speed.svg)", "",
-             *wrapped(READING), "", "<details><summary>All rows</summary>", "", *tables(rows),
+             *wrapped(READING + by_cpu_text(rows)), "", "<details><summary>All rows</summary>", "", *tables(rows),
              "</details>", "", *origin(results), END]
     return "\n".join(lines)
 
