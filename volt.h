@@ -8972,18 +8972,16 @@ static uint32_t volt__ewma_weight(uint32_t n) {
 }
 // The steal floor. A steal costs the victim VOLT_STEAL_COST_NS: cache misses on the task, its slab
 // and its joiner. While most polls complete their task in less time, the worker keeps tasks:
-//   - If at most every second poll spawns a task, it keeps all of its tasks, since little further
-//     work will come of them, and wakes no other worker for them.
+//   - If at most every second poll spawns a task, it keeps all of them, since little work will come
+//     of them, and wakes no other worker for them.
 //   - Otherwise it keeps up to wake_at - 2 tasks in the ring. With the LIFO slot these are fewer
 //     than wake_at, so no worker was woken for them, and none need be woken when the floor falls.
 // A rescue ignores the floor, so no task stays at a stuck worker. A guest has no floor, because its
 // thread leaves for the application's loop.
-//
-// While workers steal, they wait for each other's cache lines, and a short task may measure longer,
-// by a factor of up to the number of workers. So where tasks may be short, all steals are refused
-// on trial, for VOLT__TRIAL of each VOLT__TRIAL_EVERY intervals between event polls. Short polls
-// then measure short, and the refusal lasts; polls that still measure long are long. An interval of
-// few polls, as after a long poll, measures its event poll more than its tasks, and counts for less.
+// While workers steal, they wait for each other's cache lines: a short task may measure longer by a
+// factor of up to their number. So where tasks may be short, all steals are refused on trial, for
+// VOLT__TRIAL of each VOLT__TRIAL_EVERY intervals: short polls then measure short, and the refusal
+// lasts. An interval of few polls measures its event poll most, and counts for less.
 #define VOLT__TRIAL 8u
 #define VOLT__TRIAL_EVERY 256u
 #define VOLT__TRIAL_POLLS 16u // an interval of that many counts whole
