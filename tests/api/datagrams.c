@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 
 static int udp_on(const char *host, const volt_udp_options *options, volt_addr *a) {
     CHECK_EQ(volt_addr_make(a, host, 0), 0);
@@ -375,6 +376,49 @@ TEST(local_address_has_a_scope_where_it_needs_one) {
     }
 }
 
+// Items of the same number mean something else at another level.
+TEST(control_data_of_other_kinds_is_skipped) {
+    static const struct {
+        int level, type;
+        uint32_t has;
+    } items[] = { { IPPROTO_IP, IP_TTL, VOLT_MSG_TTL },
+                  { IPPROTO_IPV6, IPV6_HOPLIMIT, VOLT_MSG_TTL },
+                  { IPPROTO_IP, IP_TOS, VOLT_MSG_TOS },
+                  { IPPROTO_IPV6, IPV6_TCLASS, VOLT_MSG_TOS },
+                  { IPPROTO_UDP, 104, VOLT_MSG_SEGMENT }, // UDP_GRO
+                  { IPPROTO_UDP, 103, 0 },
+                  { IPPROTO_IP, 104, 0 },
+                  { IPPROTO_IPV6, IP_TTL, 0 },
+                  { IPPROTO_IPV6, IP_TOS, 0 },
+                  { IPPROTO_IPV6, IP_PKTINFO, 0 },
+                  { IPPROTO_IP, IPV6_HOPLIMIT, 0 },
+                  { IPPROTO_IP, IPV6_TCLASS, 0 },
+                  { IPPROTO_IP, IPV6_PKTINFO, 0 },
+                  { SOL_SOCKET, IP_TTL, 0 },
+                  { SOL_SOCKET, IP_TOS, 0 },
+                  { SOL_SOCKET, 104, 0 } };
+    for (size_t i = 0; i < sizeof items / sizeof items[0]; i++) {
+        carrier c;
+        volt_msg_info info;
+        const int values[2] = { 7, 5 };
+        carrier_init(&c, 0);
+        struct cmsghdr *item = CMSG_FIRSTHDR(&c.m);
+        for (int k = 0; k < 2; k++) { // behind it one that is known
+            item->cmsg_level = k ? IPPROTO_IP : items[i].level;
+            item->cmsg_type = k ? IP_TTL : items[i].type;
+            item->cmsg_len = CMSG_LEN(sizeof values[k]);
+            memcpy(CMSG_DATA(item), &values[k], sizeof values[k]);
+            item = (struct cmsghdr *)(void *)((char *)item + CMSG_SPACE(sizeof values[k]));
+        }
+        c.m.msg_controllen = 2 * CMSG_SPACE(sizeof values[0]);
+        volt_msg_info_get(&c.m, &info);
+        CHECK_EQ(info.has, items[i].has | VOLT_MSG_TTL);
+        CHECK_EQ(info.ttl, 5);
+        CHECK_EQ(info.tos, items[i].has == VOLT_MSG_TOS ? 7 : 0);
+        CHECK_EQ(info.segment, items[i].has == VOLT_MSG_SEGMENT ? 7 : 0);
+    }
+}
+
 // ---- segments
 
 enum { BULK = 100000, SEGMENT = 1200 };
@@ -499,6 +543,14 @@ TEST(udp_options_are_set) {
     CHECK(other >= 0);
     close(other);
     CHECK_EQ(volt_udp_open(&a, NULL), -EADDRINUSE);
+    other = udp_on("127.0.0.1", NULL, &a); // none is set that was not asked for
+    CHECK_EQ(option_of(other, SOL_SOCKET, SO_REUSEPORT), 0);
+    CHECK_EQ(option_of(other, SOL_SOCKET, SO_REUSEADDR), 0);
+    CHECK_EQ(option_of(other, SOL_SOCKET, SO_BROADCAST), 0);
+    CHECK_EQ(option_of(other, IPPROTO_IP, IP_PKTINFO), 0);
+    CHECK_EQ(option_of(other, IPPROTO_IP, IP_RECVTTL), 0);
+    CHECK_EQ(option_of(other, IPPROTO_IP, IP_RECVTOS), 0);
+    close(other);
     CHECK_EQ(volt_addr_parse(&a, "unix:/tmp/x"), 0);
     CHECK_EQ(volt_udp_open(&a, NULL), -EAFNOSUPPORT);
     close(fd);
@@ -580,7 +632,7 @@ TEST(addresses_are_parsed_and_formatted) {
     static const char *const same[] = { "127.0.0.1:80", "[::1]:80", "[fe80::1%lo]:9", "unix:/tmp/x",
                                         "unix:@name", "0.0.0.0:0", "[::ffff:1.2.3.4]:65535",
                                         "239.1.2.3:4", "[ff02::1%lo]:5", "[::]:6", "127.0.0.2:80",
-                                        "[::2]:80", "unix:/tmp/y" };
+                                        "[::2]:80", "unix:/tmp/y", "unix:@other" };
     static const char *const bad[] = { "127.0.0.1%lo:5", "unix:@", "unix:", "[::1%]:80",
                                        "[fe80::1%lo:9", "1.2.3.4:65536" };
     volt_addr a, b;
@@ -615,6 +667,14 @@ TEST(addresses_are_parsed_and_formatted) {
     CHECK_EQ(volt_addr_from(&a, (struct sockaddr *)(void *)a.sa_, 121), -EINVAL);
     CHECK_EQ(volt_addr_parse(&a, "unix:/tmp/x"), 0);
     CHECK_EQ(volt_addr_set_port(&a, 1), -EAFNOSUPPORT);
+    struct sockaddr_un whole = { .sun_family = AF_UNIX, .sun_path = "/tmp/x" }; // with what follows
+    CHECK_EQ(volt_addr_from(&b, (struct sockaddr *)(void *)&whole, sizeof whole), 0);
+    CHECK(volt_addr_equal(&a, &b) && volt_addr_hash(&a) == volt_addr_hash(&b));
+    snprintf(text, sizeof text, "fe80::1%%%055d", 1); // the longest host; then one more
+    CHECK_EQ(strlen(text), 63);
+    CHECK_EQ(volt_addr_make(&a, text, 0), 0);
+    snprintf(text, sizeof text, "fe80::1%%%056d", 1);
+    CHECK_EQ(volt_addr_make(&a, text, 0), -EINVAL);
     CHECK_EQ(volt_addr_make(&a, NULL, 7), 0);
     CHECK_EQ(volt_addr_set_port(&a, 65536), -EINVAL);
     CHECK_EQ(volt_addr_port(&a), 7);

@@ -162,6 +162,72 @@ ROOT_TEST_ALL(process_start_that_fails_returns_the_error_and_leaves_nothing, {
     no_child_is_left();
     VOLT_END(0);
 }
+// As a shell does: an entry of PATH that is empty stands for the current directory.
+ROOT_TEST_1(process_is_searched_for_in_each_directory_of_path, {
+    volt_process p;
+    volt_process_options o;
+    volt_exit_status end;
+    int64_t rc;
+    int i;
+}) {
+    static const struct {
+        const char *path;
+        int rc;
+    } cases[] = { { ".", 0 }, { "", 0 }, { ":/bin", 0 }, { "/bin:", 0 }, { "/none:.", 0 },
+                  { "/dev/null:.", 0 },     // no directory
+                  { "sub:.", 0 },           // there it may not be run
+                  { "sub", -EACCES }, { "sub:/none", -EACCES }, { "/none", -ENOENT } };
+    static const char *const argv[] = { "volt-tool", NULL };
+    static char dir[] = "/tmp/volt-path-XXXXXX";
+    VOLT_BEGIN(cx, s);
+    CHECK(mkdtemp(dir));
+    CHECK_EQ(chdir(dir), 0);
+    CHECK_EQ(mkdir("sub", 0700), 0);
+    close(open("sub/volt-tool", O_CREAT | O_WRONLY, 0600));
+    CHECK_EQ(symlink("/bin/true", "volt-tool"), 0);
+    s->o.argv = argv;
+    for (s->i = 0; s->i < (int)(sizeof cases / sizeof cases[0]); s->i++) {
+        setenv("PATH", cases[s->i].path, 1);
+        VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+        CHECK_EQ(s->rc, cases[s->i].rc);
+        if (s->rc < 0) continue;
+        VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, &s->end));
+        CHECK(s->rc == 0 && s->end.code == 0);
+    }
+    unlink("volt-tool");
+    unlink("sub/volt-tool");
+    rmdir("sub");
+    CHECK_EQ(chdir("/"), 0);
+    CHECK_EQ(rmdir(dir), 0);
+    VOLT_END(0);
+}
+ROOT_TEST_1(process_gets_as_many_descriptors_as_there_is_room_for, {
+    runner r;
+    volt_fd_pair pair[VOLT__CHILD_FDS];
+    int64_t rc;
+    int null;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    for (int i = 0; i < VOLT__CHILD_FDS; i++) s->pair[i] = (volt_fd_pair){ s->null, 20 + i };
+    s->r.o.argv = SH("n=0; for i in /proc/self/fd/[2-9][0-9]; do n=$((n + 1)); done; echo $n");
+    s->r.o.out = VOLT_STDIO_PIPE;
+    s->r.o.fds = s->pair;
+    s->r.o.n_fds = VOLT__CHILD_FDS - 3;
+    VOLT_AWAIT(s->rc, runner_run(cx, &s->r));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(atoi(s->r.out), VOLT__CHILD_FDS - 3);
+    s->r.o.n_fds++;
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->r.p, &s->r.o));
+    CHECK_EQ(s->rc, -EINVAL);
+    s->r.o.n_fds = 1;
+    s->pair[0].there = -1;
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->r.p, &s->r.o));
+    CHECK_EQ(s->rc, -EINVAL);
+    volt_close(cx, s->null);
+    no_child_is_left();
+    VOLT_END(0);
+}
 // Descriptors that trade places, and one that goes to two.
 ROOT_TEST_1(process_descriptors_may_trade_places, {
     runner r;

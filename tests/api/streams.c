@@ -622,6 +622,55 @@ ROOT_TEST_1(copy_after_a_cancellation_keeps_to_its_own_limit, {
     }
     VOLT_END(0);
 }
+// A file that was opened for appending refuses splice(2) when the bytes are in the pipe already;
+// the buffer is smaller than they are.
+ROOT_TEST_1(copy_to_an_appended_file_goes_through_the_buffer, {
+    int in[2], log;
+    volt_copier c;
+    char buf[16], text[100];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    char name[] = "/tmp/volt-test-XXXXXX";
+    s->log = mkstemp(name);
+    unlink(name);
+    CHECK_EQ(fcntl(s->log, F_SETFL, O_APPEND), 0);
+    CHECK_EQ(volt_pipe(s->in), 0);
+    for (int i = 0; i < 100; i++) s->text[i] = (char)pattern((size_t)i);
+    CHECK_EQ(write(s->in[1], s->text, 100), 100);
+    volt_close(cx, s->in[1]);
+    volt_copier_init(&s->c, volt_stream_of(s->in[0]), volt_stream_of(s->log), s->buf,
+                     sizeof s->buf);
+    VOLT_AWAIT(s->rc, volt_copy(cx, &s->c, VOLT_ALL));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(volt_copied(&s->c), 100);
+    memset(s->text, 0, sizeof s->text);
+    CHECK_EQ(pread(s->log, s->text, 100, 0), 100);
+    for (int i = 0; i < 100; i++) CHECK_EQ((unsigned char)s->text[i], pattern((size_t)i));
+    volt_copier_close(cx, &s->c);
+    volt_close(cx, s->in[0]);
+    volt_close(cx, s->log);
+    VOLT_END(0);
+}
+ROOT_TEST_1(closed_and_reset_connection_has_no_end, {
+    int lfd, fd, got;
+    volt_addr a;
+    char c;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->lfd = volt_listen("127.0.0.1", 0, NULL);
+    CHECK_EQ(volt_local_addr(s->lfd, &s->a), 0);
+    VOLT_AWAIT(s->fd, volt_connect(cx, &s->a));
+    VOLT_AWAIT(s->got, volt_accept(cx, s->lfd));
+    CHECK(s->fd >= 0 && s->got >= 0);
+    volt_close_reset(cx, s->fd);
+    VOLT_AWAIT(s->rc, volt_read(cx, s->got, &s->c, 1));
+    CHECK_EQ(s->rc, -ECONNRESET);
+    volt_close(cx, s->got);
+    volt_close(cx, s->lfd);
+    VOLT_END(0);
+}
 ROOT_TEST_1(copy_that_fails_tells_its_side, {
     int in[2], out[2];
     volt_copier c;

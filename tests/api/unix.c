@@ -145,6 +145,7 @@ TEST(peer_of_a_unix_socket_is_this_process) {
     if (pidfd >= 0) close(pidfd);
     CHECK_EQ(volt_pipe(other), 0);
     CHECK_EQ(volt_peer_cred(other[0], &cred), -ENOTSOCK);
+    CHECK(cred.pid == 0 && cred.uid == 0 && cred.gid == 0); // not those of before
     CHECK_EQ(volt_peer_pidfd(other[0]), -ENOTSOCK);
     for (int i = 0; i < 2; i++) close(fd[i]), close(other[i]);
 }
@@ -166,6 +167,7 @@ TEST(raw_terminal_is_restored_once) {
     CHECK_EQ(tcgetattr(slave, &raw), 0);
     CHECK_EQ(raw.c_lflag & (ECHO | ICANON | ISIG), 0);
     CHECK_EQ(raw.c_oflag & OPOST, 0);
+    CHECK(raw.c_cc[VMIN] == 1 && raw.c_cc[VTIME] == 0); // a read waits for one byte, and no longer
     volt_tty_restore(&t);
     CHECK_EQ(tcgetattr(slave, &after), 0);
     CHECK_EQ(after.c_lflag, before.c_lflag);
@@ -218,7 +220,8 @@ TEST(serial_options_are_set_or_refused) {
     CHECK(fd >= 0);
     CHECK_EQ(tcgetattr(fd, &t), 0);
     CHECK_EQ(cfgetospeed(&t), B9600);
-    CHECK_EQ(t.c_cflag & CSIZE, CS8);
+    CHECK_EQ(t.c_cflag & (CSIZE | CSTOPB | CRTSCTS), CS8);
+    CHECK_EQ(t.c_iflag & (IXON | IXOFF | INPCK), 0);
     close(fd);
     volt_serial_options o = { .baud = 19200, .stop_bits = 2, .has_rtscts = 1, .has_xonxoff = 1,
                               .is_exclusive = 1 };
@@ -232,6 +235,32 @@ TEST(serial_options_are_set_or_refused) {
     close(fd);
     CHECK_EQ(volt_serial_open("/dev/null", NULL, NULL), -ENOTTY);
     CHECK_EQ(volt_serial_open("/dev/no-such-line", NULL, NULL), -ENOENT);
+    close(master);
+}
+TEST(serial_line_has_each_usual_speed) {
+    static const struct {
+        unsigned baud;
+        speed_t speed;
+    } speeds[] = { { 50, B50 }, { 75, B75 }, { 110, B110 }, { 134, B134 }, { 150, B150 },
+                   { 200, B200 }, { 300, B300 }, { 600, B600 }, { 1200, B1200 }, { 1800, B1800 },
+                   { 2400, B2400 }, { 4800, B4800 }, { 9600, B9600 }, { 19200, B19200 },
+                   { 38400, B38400 }, { 57600, B57600 }, { 115200, B115200 }, { 230400, B230400 },
+                   { 460800, B460800 }, { 500000, B500000 }, { 576000, B576000 },
+                   { 921600, B921600 }, { 1000000, B1000000 }, { 1152000, B1152000 },
+                   { 1500000, B1500000 }, { 2000000, B2000000 }, { 2500000, B2500000 },
+                   { 3000000, B3000000 }, { 3500000, B3500000 }, { 4000000, B4000000 } };
+    int master;
+    char name[64];
+    open_terminal(&master, name);
+    for (size_t i = 0; i < sizeof speeds / sizeof speeds[0]; i++) {
+        struct termios t;
+        volt_serial_options o = { .baud = speeds[i].baud };
+        int fd = volt_serial_open(name, &o, NULL);
+        CHECK(fd >= 0);
+        CHECK_EQ(tcgetattr(fd, &t), 0);
+        CHECK(cfgetospeed(&t) == speeds[i].speed && cfgetispeed(&t) == speeds[i].speed);
+        close(fd);
+    }
     close(master);
 }
 
