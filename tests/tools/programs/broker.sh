@@ -125,7 +125,7 @@ awk '{ exit !($1 > 4 && $1 < 25) }' "$work/silent" || fail "after $(cat "$work/s
 claim "a subscriber that never reads is disconnected, after $(cat "$work/silent") s"
 
 python3 - "$port" "$server" <<'END' || fail 'the drain'
-import os, signal, socket, sys
+import os, signal, socket, sys, time
 def connect():
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -141,6 +141,7 @@ publisher.sendall(b"".join(b"pub late %06d %s\n" % (i, b"x" * 480) for i in rang
 answer = b""
 while answer.count(b"\n") < n: answer += publisher.recv(65536)
 os.kill(int(sys.argv[2]), signal.SIGTERM)
+began = time.monotonic()
 while publisher.recv(100): pass # the end of the stream: the broker is stopping
 try:
     connect()
@@ -149,6 +150,7 @@ except ConnectionRefusedError: pass
 publisher.close()
 got = b""
 while more := reader.recv(65536): got += more
+if time.monotonic() - began > 8: sys.exit("the broker was stopped by its time limit")
 lines = [line.split(b" ") for line in got.splitlines()]
 numbers = [int(word[2]) for word in lines if word[0] == b"msg"]
 lost = sum(int(word[2]) for word in lines if word[0] == b"lost")

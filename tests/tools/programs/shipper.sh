@@ -164,8 +164,13 @@ claim 'nothing is lost if the shipper is killed while it sends'
 
 append 200001 201000 "$logs/crash.log"
 until_true saved "$logs"/*
-kill -TERM "$ship"
+echo 'one saved line' >>"$app"
+until_true saved "$app"
+echo 'one line behind it' >>"$app"
+until_true has "$all" 'one line behind it'
+kill -TERM "$ship" # before the next second
 ended 0 "$ship"
+saved "$logs"/* || fail 'the stop has not saved the state'
 before=$(wc -l <"$all")
 ship
 echo 'the last line' >>"$app"
