@@ -1423,7 +1423,7 @@ typedef struct volt_cred {
 } volt_cred;
 // The state of a terminal before volt_tty_raw.
 typedef struct volt_tty {
-    int fd_, is_raw_;
+    int fd_, is_raw_, is_exclusive_;
     unsigned long long state_[8];
 } volt_tty;
 // Options of a serial line. Zeroed memory is the default, as is NULL in place of the struct: 9600
@@ -3272,14 +3272,16 @@ VOLT_API int volt_peer_cred(int fd, volt_cred *out);
 // The same process as a pidfd: it never means another one.
 //   returns: a descriptor | -ENOPROTOOPT before Linux 6.5 | another -errno
 VOLT_API int volt_peer_pidfd(int fd);
-// Sets a terminal to raw mode, and keeps its state in *t; or puts that state back, once.
+// Sets a terminal to raw mode, and keeps its state in *t; or puts that state back, once. Both block
+// until the output that is pending has left: tcflush(fd, TCOFLUSH) drops it.
 //   where  : any thread; volt_tty_restore also in a signal handler
 //   returns: volt_tty_raw 0 | -ENOTTY | another -errno
 VOLT_API int volt_tty_raw(volt_tty *t, int fd);
 VOLT_API void volt_tty_restore(volt_tty *t);
 // Opens a serial line in raw mode, for volt_read and volt_write. Keeps its settings as they were
-// before in *saved, for volt_tty_restore, which must come before the close. Blocks as open(2) of
-// the device does.
+// before in *saved, for volt_tty_restore, which must come before the close. A line that was opened
+// with .is_exclusive stays so for other users until then, as long as any process has it open.
+// Blocks as open(2) of the device does.
 //   returns: a descriptor, non-blocking and close-on-exec | -EBUSY if another process has it
 //            exclusively | -EINVAL for a speed or a format that the driver lacks | -ENOTTY |
 //            -ENOENT, or another -errno
@@ -6818,8 +6820,10 @@ static int volt__is_ip(int family) { return family == AF_INET || family == AF_IN
 // Returns 1 for a terminal, and for a pipe that is standard input, output or error. Other processes
 // share its description: O_NONBLOCK would affect them, too, and any of them may clear it. Not for
 // device 5:2, the master side of a pseudo-terminal: if reopened it would be a different terminal.
-static int volt__fd_is_shared(int fd, const struct stat *st) {
+// Nor for a terminal that this program has opened with O_NONBLOCK, as volt_serial_open does.
+static int volt__fd_is_shared(int fd, const struct stat *st, int mode) {
     if (S_ISFIFO(st->st_mode)) return fd <= STDERR_FILENO;
+    if (fd > STDERR_FILENO && mode & O_NONBLOCK) return 0;
     return S_ISCHR(st->st_mode) && st->st_rdev != makedev(5, 2) && VOLT_SYS(isatty, fd);
 }
 // Returns 1 for /dev/tty, /dev/console and /dev/tty0. They stand for another terminal, which may be
@@ -6835,7 +6839,7 @@ static int volt__fd_make_nonblocking(volt__fd *e, int fd, int mode) {
     struct stat st;
     if (VOLT_SYS(fstat, fd, &st) < 0) return -errno;
     if (volt__is_disk(st.st_mode)) return VOLT__FD_DISK;
-    if (!volt__fd_is_shared(fd, &st)) {
+    if (!volt__fd_is_shared(fd, &st, mode)) {
         if (mode & O_NONBLOCK) return 0;
         return VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0 ? -errno : 0;
     }
@@ -15987,12 +15991,13 @@ static void volt__serial_raw(struct termios *t) {
     t->c_cc[VTIME] = 0;
 }
 // From here on volt_tty_restore puts the state back. Returns 0 or -errno.
-static int volt__tty_save(volt_tty *t, int fd) {
+static int volt__tty_save(volt_tty *t, int fd, int is_exclusive) {
     struct termios now;
     volt__store_rlx(&t->is_raw_, 0); // rlx: nothing is saved
     if (VOLT_SYS(tcgetattr, fd, &now) < 0) return -errno;
     memcpy(t->state_, &now, sizeof now);
     t->fd_ = fd;
+    t->is_exclusive_ = is_exclusive;
     volt__store_rel(&t->is_raw_, 1); // [Y1] with restore, which a signal handler may call
     return 0;
 }
@@ -16004,7 +16009,7 @@ static int volt__tty_set(int fd, const struct termios *t) {
 }
 VOLT_API int volt_tty_raw(volt_tty *t, int fd) {
     struct termios raw;
-    int rc = volt__tty_save(t, fd);
+    int rc = volt__tty_save(t, fd, 0);
     if (rc < 0) return rc;
     memcpy(&raw, t->state_, sizeof raw);
     volt__serial_raw(&raw);
@@ -16018,6 +16023,7 @@ VOLT_API void volt_tty_restore(volt_tty *t) {
     if (!volt__cas_acq_rel(&t->is_raw_, &raw, 0)) return; // [Y1] with raw; else: done already
     memcpy(&before, t->state_, sizeof before);
     (void)volt__tty_set(t->fd_, &before);
+    if (t->is_exclusive_) VOLT_SYS(ioctl, t->fd_, TIOCNXCL);
     errno = error;
 }
 
@@ -16076,25 +16082,32 @@ static int volt__serial_set(int fd, const volt_serial_options *o) {
     if (VOLT_SYS(cfgetospeed, &got) != VOLT_SYS(cfgetospeed, &t)) return -EINVAL;
     return (got.c_cflag & checked) == (t.c_cflag & checked) ? 0 : -EINVAL;
 }
-// flock keeps out programs that follow the same custom, TIOCEXCL any other but root's.
+// flock keeps out programs that follow the same custom, TIOCEXCL any other but root's. The latter
+// lasts until TIOCNXCL, while another process has the line open.
 static int volt__serial_lock(int fd) {
     if (VOLT_SYS(flock, fd, LOCK_EX | LOCK_NB) < 0) return errno == EWOULDBLOCK ? -EBUSY : -errno;
     return VOLT_SYS(ioctl, fd, TIOCEXCL) < 0 ? -errno : 0;
+}
+static int volt__serial_set_up(int fd, const volt_serial_options *o, volt_tty *saved_or_null) {
+    int rc = saved_or_null ? volt__tty_save(saved_or_null, fd, o->is_exclusive != 0) : 0;
+    if (rc == 0) {
+        rc = volt__serial_set(fd, o);
+        if (rc < 0 && saved_or_null) volt_tty_restore(saved_or_null);
+    }
+    if (rc < 0 && o->is_exclusive) VOLT_SYS(ioctl, fd, TIOCNXCL);
+    return rc;
 }
 VOLT_API int volt_serial_open(const char *path, const volt_serial_options *options_or_null,
                               volt_tty *saved_or_null) {
     volt_serial_options o;
     memset(&o, 0, sizeof o);
     if (options_or_null) o = *options_or_null;
+    if (saved_or_null) memset(saved_or_null, 0, sizeof *saved_or_null);
     // O_NONBLOCK: without it, open would wait for the carrier of a modem
     int fd = VOLT_SYS(open, path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) return -errno;
     int rc = o.is_exclusive ? volt__serial_lock(fd) : 0;
-    if (rc == 0 && saved_or_null) rc = volt__tty_save(saved_or_null, fd);
-    if (rc == 0) {
-        rc = volt__serial_set(fd, &o);
-        if (rc < 0 && saved_or_null) volt_tty_restore(saved_or_null);
-    }
+    if (rc == 0) rc = volt__serial_set_up(fd, &o, saved_or_null);
     if (rc == 0) return fd;
     VOLT_SYS(close, fd);
     return rc;

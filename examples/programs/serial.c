@@ -129,7 +129,6 @@ static volt_poll line_run(volt_cx *cx, void *arg) {
             }
             tcflush(l->fd, TCOFLUSH); // restoring and closing would wait for the rest
             volt_tty_restore(&l->before);
-            ioctl(l->fd, TIOCNXCL); // stays set while any process has the line open
             volt_close(cx, l->fd);
         }
         if (l->rc == 0 || l->rc == -ECANCELED || !l->was_open) break;
