@@ -16001,9 +16001,9 @@ static int volt__tty_save(volt_tty *t, int fd, int is_exclusive) {
     volt__store_rel(&t->is_raw_, 1); // [Y1] with restore, which a signal handler may call
     return 0;
 }
-// TCSAFLUSH waits for the output that is pending, hence EINTR. Returns 0 or -errno.
-static int volt__tty_set(int fd, const struct termios *t) {
-    while (VOLT_SYS(tcsetattr, fd, TCSAFLUSH, t) < 0)
+// `when` is TCSANOW, or TCSAFLUSH to wait for the output that is pending. Returns 0 or -errno.
+static int volt__tty_set(int fd, int when, const struct termios *t) {
+    while (VOLT_SYS(tcsetattr, fd, when, t) < 0)
         if (errno != EINTR) return -errno;
     return 0;
 }
@@ -16013,7 +16013,7 @@ VOLT_API int volt_tty_raw(volt_tty *t, int fd) {
     if (rc < 0) return rc;
     memcpy(&raw, t->state_, sizeof raw);
     volt__serial_raw(&raw);
-    rc = volt__tty_set(fd, &raw);
+    rc = volt__tty_set(fd, TCSAFLUSH, &raw);
     if (rc < 0) volt_tty_restore(t);
     return rc;
 }
@@ -16022,7 +16022,7 @@ VOLT_API void volt_tty_restore(volt_tty *t) {
     int raw = 1, error = errno;
     if (!volt__cas_acq_rel(&t->is_raw_, &raw, 0)) return; // [Y1] with raw; else: done already
     memcpy(&before, t->state_, sizeof before);
-    (void)volt__tty_set(t->fd_, &before);
+    (void)volt__tty_set(t->fd_, TCSAFLUSH, &before);
     if (t->is_exclusive_) VOLT_SYS(ioctl, t->fd_, TIOCNXCL);
     errno = error;
 }
@@ -16076,8 +16076,9 @@ static int volt__serial_set(int fd, const volt_serial_options *o) {
     if (VOLT_SYS(tcgetattr, fd, &t) < 0) return -errno;
     int rc = volt__serial_format(&t, o);
     if (rc < 0) return rc;
-    if (VOLT_SYS(tcsetattr, fd, TCSANOW, &t) < 0 || VOLT_SYS(tcgetattr, fd, &got) < 0)
-        return -errno;
+    rc = volt__tty_set(fd, TCSANOW, &t);
+    if (rc < 0) return rc;
+    if (VOLT_SYS(tcgetattr, fd, &got) < 0) return -errno;
     tcflag_t checked = CSTOPB | PARODD | CRTSCTS;
     if (VOLT_SYS(cfgetospeed, &got) != VOLT_SYS(cfgetospeed, &t)) return -EINVAL;
     return (got.c_cflag & checked) == (t.c_cflag & checked) ? 0 : -EINVAL;

@@ -65,6 +65,7 @@
     X_(futex_timed) X_(futex_wait) X_(getaddrinfo) X_(getaddrinfo_system) X_(getpeername)          \
     X_(getrandom) X_(getsockname) X_(getsockopt) X_(getsockopt_cred) X_(getsockopt_domain)         \
     X_(getsockopt_error) X_(getsockopt_pidfd) X_(if_indextoname) X_(if_nametoindex) X_(ioctl)      \
+    X_(ioctl_nxcl)                                                                                 \
     X_(kill) X_(kill_group) X_(listen) X_(mkdir) X_(mmap) X_(munmap) X_(nofile) X_(open)           \
     X_(open_device) X_(open_dir) X_(openat) X_(openat_new) X_(pidfd_open) X_(pipe2)                \
     X_(pipe2_child) X_(poll) X_(pread) X_(preadv2) X_(pthread_attr_init)                           \
@@ -251,7 +252,8 @@ static void make_an_edge(int fd) {
 #define fault_flock(...) FAULTY(flock, __VA_ARGS__)
 #define fault_getpeername(...) FAULTY(getpeername, __VA_ARGS__)
 #define fault_getsockname(...) FAULTY(getsockname, __VA_ARGS__)
-#define fault_ioctl(...) FAULTY(ioctl, __VA_ARGS__)
+#define fault_ioctl(fd_, request_) \
+    (fails(request_ == TIOCNXCL ? C_ioctl_nxcl : C_ioctl) ? -1 : ioctl(fd_, request_))
 #define fault_listen(...) FAULTY(listen, __VA_ARGS__)
 #define fault_poll(...) FAULTY(poll, __VA_ARGS__)
 #define fault_sched_getaffinity(...) FAULTY(sched_getaffinity, __VA_ARGS__)

@@ -219,6 +219,7 @@ static const row rows[] = {
     GIVES(flock, FAIL, ALWAYS, 0, EBUSY, EAGAIN), // of a path: EADDRINUSE
     ROW(flock, FAIL, ALWAYS, LOUD, EINTR, ENOLCK),
     ROW(ioctl, FAIL, ALWAYS, LOUD, ENOTTY, EIO),
+    ROW(ioctl_nxcl, FAIL, ALWAYS, HARMLESS, ENOTTY, EIO),
 
     // files
     ROW(openat, FAIL, ALWAYS, LOUD, ENOENT, EACCES, EMFILE, ENFILE, ENOMEM, EINTR, EISDIR, ELOOP,
