@@ -303,8 +303,9 @@ def origin(results):
     versions = ", ".join(f"{k} {v}".strip() for k, v in newest.items())
     return wrapped(f"{machine_text(results['machine'])}, {days_text(names)}; {versions}."
                    f"{elsewhere_text(results, newest)} "
-                   "`make bench-peers` measures all of it again, "
-                   "`make bench-peers ROWS=\"S6 S8\"` these rows; "
+                   "`make bench-peers` measures all rows but those of servers again, "
+                   "`make bench-peers ROWS=\"S6 S8\"` these rows, "
+                   "`bench/tools/peers.py --net N7s N8` rows of servers; "
                    "[results.json](results/results.json) has every figure, and its commit.")
 
 
