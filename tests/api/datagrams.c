@@ -397,25 +397,28 @@ TEST(control_data_of_other_kinds_is_skipped) {
                   { SOL_SOCKET, IP_TTL, 0 },
                   { SOL_SOCKET, IP_TOS, 0 },
                   { SOL_SOCKET, 104, 0 } };
-    for (size_t i = 0; i < sizeof items / sizeof items[0]; i++) {
+    enum { N_ITEMS = sizeof items / sizeof items[0] };
+    for (size_t i = 0; i < 2 * N_ITEMS; i++) {
         carrier c;
         volt_msg_info info;
         const int values[2] = { 7, 5 };
+        uint32_t has = items[i % N_ITEMS].has;
+        int is_last = i < N_ITEMS; // or one that is known follows
         carrier_init(&c, 0);
         struct cmsghdr *item = CMSG_FIRSTHDR(&c.m);
-        for (int k = 0; k < 2; k++) { // behind it one that is known
-            item->cmsg_level = k ? IPPROTO_IP : items[i].level;
-            item->cmsg_type = k ? IP_TTL : items[i].type;
+        for (int k = 0; k < 2; k++) {
+            item->cmsg_level = k ? IPPROTO_IP : items[i % N_ITEMS].level;
+            item->cmsg_type = k ? IP_TTL : items[i % N_ITEMS].type;
             item->cmsg_len = CMSG_LEN(sizeof values[k]);
             memcpy(CMSG_DATA(item), &values[k], sizeof values[k]);
             item = (struct cmsghdr *)(void *)((char *)item + CMSG_SPACE(sizeof values[k]));
         }
-        c.m.msg_controllen = 2 * CMSG_SPACE(sizeof values[0]);
+        c.m.msg_controllen = (is_last ? 1 : 2) * CMSG_SPACE(sizeof values[0]);
         volt_msg_info_get(&c.m, &info);
-        CHECK_EQ(info.has, items[i].has | VOLT_MSG_TTL);
-        CHECK_EQ(info.ttl, 5);
-        CHECK_EQ(info.tos, items[i].has == VOLT_MSG_TOS ? 7 : 0);
-        CHECK_EQ(info.segment, items[i].has == VOLT_MSG_SEGMENT ? 7 : 0);
+        CHECK_EQ(info.has, is_last ? has : has | VOLT_MSG_TTL);
+        CHECK_EQ(info.ttl, !is_last ? 5 : has == VOLT_MSG_TTL ? 7 : 0);
+        CHECK_EQ(info.tos, has == VOLT_MSG_TOS ? 7 : 0);
+        CHECK_EQ(info.segment, has == VOLT_MSG_SEGMENT ? 7 : 0);
     }
 }
 
