@@ -1226,7 +1226,7 @@ typedef struct volt_copier {
     size_t cap_, at_, n_;     // in the buffer
     int pipe_[2];
     size_t in_pipe_;
-    uint8_t is_ours_, has_no_splice_, failed_at_;
+    uint8_t is_ours_, has_no_splice_, failed_at_, has_big_pipe_;
     int64_t rc_;
 } volt_copier;
 typedef struct volt__relay_way {
@@ -3142,7 +3142,8 @@ VOLT_API void volt_copier_init(volt_copier *c, volt_stream from, volt_stream to,
 // Copies until the first stream ends, or `at_most` further bytes are written. After a cancellation
 // or an error, bytes may be on their way in *c: the next call begins with them.
 //   returns: 0 | the error of either stream: see volt_copy_failed_at | -ENOMEM
-//   memory : a pipe while bytes are on their way; see also volt_copier_init
+//   memory : a pipe while bytes are on their way, of up to 1 MiB; a runtime has at most 16 larger
+//            than 64 KiB. See also volt_copier_init
 VOLT_API VOLT_POLL volt_copy(volt_cx *cx, volt_copier *c, uint64_t at_most);
 // The number of bytes that were written so far.
 //   where  : in the task that copies, or after the copy has returned
@@ -4234,6 +4235,9 @@ static int volt__sys_signal_set(sigset_t *set, const int *list, size_t n) {
 #endif
 #ifndef VOLT_POOL_IDLE_NS
 #  define VOLT_POOL_IDLE_NS 10000000000 // a thread of the pool ends after this time without a job
+#endif
+#ifndef VOLT_PIPE_MANY
+#  define VOLT_PIPE_MANY 32768 // bytes of one splice that make its pipe a large one
 #endif
 
 VOLT__SASSERT(VOLT_EVENTS >= 1 && VOLT_EVENTS <= 4096,
@@ -7674,7 +7678,11 @@ struct volt__worker {
 };
 
 #define VOLT__OUTSIDE_HEAPS 4
-enum { VOLT__PIPES = 8 };
+enum { VOLT__PIPES = 8, VOLT__BIG_PIPES = 16 };
+typedef struct volt__pipe {
+    int fd[2];
+    uint8_t is_big;
+} volt__pipe;
 struct volt_rt {
     volt_config cfg; // once: effective values
     int64_t epoch;   // once: time of tick 0
@@ -7715,7 +7723,8 @@ struct volt_rt {
     uint32_t names_lock;
     struct volt__query *queries; // under names_lock: host lookups in progress
     uint32_t pipes_lock, n_pipes;
-    int pipes[VOLT__PIPES][2]; // under pipes_lock: empty pipes, for the next copy
+    uint32_t n_big_pipes;          // W under pipes_lock, R any (hint): those in use included
+    volt__pipe pipes[VOLT__PIPES]; // under pipes_lock: empty pipes, for the next copy
     uint32_t knows_segments;   // W any, R any: 1 once the kernel was seen to know UDP_SEGMENT
 };
 
@@ -9978,7 +9987,7 @@ static void volt__rt_free(volt_rt *rt) {
     for (uint32_t i = 0; rt->workers && i < rt->started; i++)
         volt__worker_destroy(rt, rt->workers[i]);
     volt__fds_destroy(&rt->fds, rt->n_workers);
-    for (uint32_t i = 0; i < 2 * rt->n_pipes; i++) VOLT_SYS(close, rt->pipes[i / 2][i % 2]);
+    for (uint32_t i = 0; i < 2 * rt->n_pipes; i++) VOLT_SYS(close, rt->pipes[i / 2].fd[i % 2]);
     if (rt->watchdog.fd >= 0) VOLT_SYS(close, rt->watchdog.fd);
     if (rt->fork_word) volt__sys_unmap(NULL, rt->fork_word, sizeof *rt->fork_word);
     if (rt->workers) a.free(a.user, rt->workers, sizeof(volt__worker *) * rt->n_workers);
@@ -17410,7 +17419,9 @@ VOLT_API volt_poll volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 //   - n_copied_ counts the bytes that were written.
 // All functions are called by one task, in its polls.
 #ifndef VOLT_NO_STREAM
-enum { VOLT__COPY_BYTES = 65536, VOLT__COPY_BUFFER = 16384 };
+#define VOLT__F_SETPIPE_SZ 1031
+// COPY_BYTES: the most that one splice moves, and the size of a large pipe.
+enum { VOLT__COPY_BYTES = 1 << 20, VOLT__COPY_BUFFER = 16384 };
 typedef struct volt__copy_args {
     volt_cx *cx;
     volt_copier *c;
@@ -17432,33 +17443,51 @@ VOLT_API int volt_copy_failed_at(const volt_copier *c) { return c->failed_at_; }
 // ---- pipes
 
 // Returns 0 or -errno.
-static int volt__pipe_take(volt_rt *rt, int *pipe) {
+static int volt__pipe_take(volt_rt *rt, volt_copier *c) {
     volt__lock(&rt->pipes_lock);
-    uint32_t n = rt->n_pipes;
-    if (n > 0) {
-        memcpy(pipe, rt->pipes[n - 1], sizeof rt->pipes[0]);
-        rt->n_pipes = n - 1;
+    const volt__pipe *pipe = rt->n_pipes > 0 ? &rt->pipes[--rt->n_pipes] : NULL;
+    if (pipe) {
+        memcpy(c->pipe_, pipe->fd, sizeof c->pipe_);
+        c->has_big_pipe_ = pipe->is_big;
     }
     volt__unlock(&rt->pipes_lock);
-    if (n > 0) return 0;
-    return VOLT_SYS(pipe2, pipe, O_NONBLOCK | O_CLOEXEC) < 0 ? -errno : 0;
+    if (pipe) return 0;
+    return VOLT_SYS(pipe2, c->pipe_, O_NONBLOCK | O_CLOEXEC) < 0 ? -errno : 0;
 }
 // The pipe is empty if is_kept.
-static void volt__pipe_give(volt_rt *rt, int *pipe, int is_kept) {
+static void volt__pipe_give(volt_rt *rt, volt_copier *c, int is_kept) {
+    volt__lock(&rt->pipes_lock);
+    is_kept = is_kept && rt->n_pipes < VOLT__PIPES;
     if (is_kept) {
-        volt__lock(&rt->pipes_lock);
-        is_kept = rt->n_pipes < VOLT__PIPES;
-        if (is_kept) memcpy(rt->pipes[rt->n_pipes++], pipe, sizeof rt->pipes[0]);
-        volt__unlock(&rt->pipes_lock);
+        volt__pipe *pipe = &rt->pipes[rt->n_pipes++];
+        memcpy(pipe->fd, c->pipe_, sizeof pipe->fd);
+        pipe->is_big = c->has_big_pipe_;
+    } else if (c->has_big_pipe_) {
+        volt__store_rlx(&rt->n_big_pipes, rt->n_big_pipes - 1); // rlx: hint for enlarge
     }
+    volt__unlock(&rt->pipes_lock);
     for (int i = 0; i < 2; i++) {
-        if (!is_kept) VOLT_SYS(close, pipe[i]);
-        pipe[i] = -1;
+        if (!is_kept) VOLT_SYS(close, c->pipe_[i]);
+        c->pipe_[i] = -1;
     }
+    c->has_big_pipe_ = 0;
+}
+// Called when the pipe was nearly filled. There are few large pipes, because they count against a
+// limit of the user (pipe-user-pages-soft), beyond which new pipes are tiny. One that the kernel
+// refuses counts for good, so that it is not asked again and again.
+static void volt__pipe_enlarge(volt_rt *rt, volt_copier *c) {
+    uint32_t n = volt__load_rlx(&rt->n_big_pipes); // rlx: hint
+    if (c->has_big_pipe_ || n >= VOLT__BIG_PIPES) return;
+    volt__lock(&rt->pipes_lock);
+    int may_be_big = rt->n_big_pipes < VOLT__BIG_PIPES;
+    if (may_be_big) volt__store_rlx(&rt->n_big_pipes, rt->n_big_pipes + 1); // rlx: as above
+    volt__unlock(&rt->pipes_lock);
+    if (may_be_big && VOLT_SYS(fcntl, c->pipe_[1], VOLT__F_SETPIPE_SZ, VOLT__COPY_BYTES) >= 0)
+        c->has_big_pipe_ = 1;
 }
 VOLT_API void volt_copier_close(volt_cx *cx, volt_copier *c) {
     volt_allocator *a = &cx->rt_->cfg.alloc;
-    if (c->pipe_[0] >= 0) volt__pipe_give(cx->rt_, c->pipe_, 0);
+    if (c->pipe_[0] >= 0) volt__pipe_give(cx->rt_, c, 0);
     if (c->is_ours_) a->free(a->user, c->buf_, VOLT__COPY_BUFFER);
     if (c->is_ours_) c->buf_ = NULL;
     c->is_ours_ = 0;
@@ -17489,10 +17518,11 @@ static size_t volt__copy_left(const volt_copier *c, size_t most) {
 static int64_t volt__copy_splice_in(int fd, void *arg) {
     volt__copy_args *a = (volt__copy_args *)arg;
     volt_copier *c = a->c;
-    if (volt__pipe_take(a->cx->rt_, c->pipe_) < 0) return -EINVAL;
+    if (volt__pipe_take(a->cx->rt_, c) < 0) return -EINVAL;
     int64_t n = volt__copy_splice(a->cx, fd, c->pipe_[1], volt__copy_left(c, VOLT__COPY_BYTES), 0);
-    if (n > 0) c->in_pipe_ = (size_t)n;
-    else volt__pipe_give(a->cx->rt_, c->pipe_, 1);
+    if (n <= 0) volt__pipe_give(a->cx->rt_, c, 1);
+    else c->in_pipe_ = (size_t)n;
+    if (n >= VOLT_PIPE_MANY) volt__pipe_enlarge(a->cx->rt_, c);
     return n;
 }
 static int64_t volt__copy_splice_out(int fd, void *arg) {
@@ -17525,7 +17555,7 @@ static int volt__copy_unpipe(volt_cx *cx, volt_copier *c) {
     c->in_pipe_ -= (size_t)n;
     c->at_ = 0;
     c->n_ = (size_t)n;
-    if (c->in_pipe_ == 0) volt__pipe_give(cx->rt_, c->pipe_, 1);
+    if (c->in_pipe_ == 0) volt__pipe_give(cx->rt_, c, 1);
     return 0;
 }
 
@@ -17559,7 +17589,7 @@ static volt_poll volt__copy_write(volt_cx *cx, volt_copier *c) {
         if (volt_is_pending(p)) return p;
         if (volt_value(p) != -EINVAL) {
             if (volt_value(p) > 0) c->in_pipe_ -= (size_t)volt_value(p);
-            if (c->in_pipe_ == 0) volt__pipe_give(cx->rt_, c->pipe_, 1);
+            if (c->in_pipe_ == 0) volt__pipe_give(cx->rt_, c, 1);
             return p;
         }
         c->has_no_splice_ = 1;
