@@ -18397,7 +18397,7 @@ static const char *volt__signal_name(int signal) {
     static const struct {
         int number;
         const char *name;
-    } names[] = {
+    } known[] = {
         { SIGHUP, "SIGHUP" },   { SIGINT, "SIGINT" },   { SIGQUIT, "SIGQUIT" },
         { SIGILL, "SIGILL" },   { SIGTRAP, "SIGTRAP" }, { SIGABRT, "SIGABRT" },
         { SIGBUS, "SIGBUS" },   { SIGFPE, "SIGFPE" },   { SIGKILL, "SIGKILL" },
@@ -18405,8 +18405,8 @@ static const char *volt__signal_name(int signal) {
         { SIGPIPE, "SIGPIPE" }, { SIGALRM, "SIGALRM" }, { SIGTERM, "SIGTERM" },
         { SIGXCPU, "SIGXCPU" }, { SIGXFSZ, "SIGXFSZ" }, { SIGSYS, "SIGSYS" }
     };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (names[i].number == signal) return names[i].name;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].number == signal) return known[i].name;
     return "signal ";
 }
 VOLT_API int volt_exit_text(const volt_exit_status *e, char *buf, size_t len) {
