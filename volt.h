@@ -4053,7 +4053,7 @@ static int volt__child_exec(volt__child *c) {
     if (o->dir_or_null && chdir(o->dir_or_null) < 0) return errno;
     if (o->has_ids && (error = volt__child_set_ids(o)) != 0) return error;
     sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
     return volt__child_search(c);
 }
 
@@ -16061,7 +16061,7 @@ static int volt__serial_format(struct termios *t, const volt_serial_options *o) 
     static const tcflag_t sizes[] = { CS5, CS6, CS7, CS8 };
     unsigned data_bits = o->data_bits ? o->data_bits : 8;
     unsigned stop_bits = o->stop_bits ? o->stop_bits : 1;
-    char parity = o->parity ? o->parity : 'N';
+    char parity = (char)(o->parity ? o->parity : 'N');
     speed_t speed = volt__serial_speed(o->baud ? o->baud : 9600);
     if (speed == B0 || data_bits < 5 || data_bits > 8 || stop_bits > 2) return -EINVAL;
     if (parity != 'N' && parity != 'E' && parity != 'O') return -EINVAL;
@@ -18110,12 +18110,12 @@ static int volt__process_pipe(int i, int *ours) {
     return -error;
 }
 typedef struct volt__process_fds {
-    int ours[3], childs[3]; // pipes; -1: none
+    int ours[3], theirs[3]; // pipes; -1: none
     int null, report[2];    // /dev/null; the pipe on which the child reports an error
 } volt__process_fds;
 static void volt__process_close_all(volt__process_fds *f, int with_ours) {
     for (int i = 0; i < 3; i++) {
-        if (f->childs[i] >= 0) VOLT_SYS(close, f->childs[i]);
+        if (f->theirs[i] >= 0) VOLT_SYS(close, f->theirs[i]);
         if (with_ours && f->ours[i] >= 0) VOLT_SYS(close, f->ours[i]);
     }
     if (f->null >= 0) VOLT_SYS(close, f->null);
@@ -18127,9 +18127,9 @@ static void volt__process_close_all(volt__process_fds *f, int with_ours) {
 static int volt__process_stdio(volt__process_fds *f, const volt_process_options *o, int i) {
     int kind = i == 0 ? o->in : i == 1 ? o->out : o->err;
     if (kind == VOLT_STDIO_STDOUT)
-        return f->childs[1] >= 0 ? f->childs[1] : o->out > 0 ? o->out
+        return f->theirs[1] >= 0 ? f->theirs[1] : o->out > 0 ? o->out
              : o->out == VOLT_STDIO_NULL ? f->null : 1;
-    if (kind == VOLT_STDIO_PIPE) return f->childs[i] = volt__process_pipe(i, &f->ours[i]);
+    if (kind == VOLT_STDIO_PIPE) return f->theirs[i] = volt__process_pipe(i, &f->ours[i]);
     if (kind == VOLT_STDIO_NULL && f->null < 0) {
         f->null = VOLT_SYS(open, "/dev/null", O_RDWR | O_CLOEXEC);
         if (f->null < 0) return -errno;
