@@ -3780,8 +3780,9 @@ static __attribute__((unused, noreturn)) void volt__sys_panic(const char *text) 
 }
 
 #ifdef VOLT_SINGLE_THREAD
-static inline void volt__sys_sigmask(int how, const sigset_t *set, sigset_t *before) {
-    VOLT_SYS(sigprocmask, how, set, before);
+// Returns 0 or an errno.
+static inline int volt__sys_sigmask(int how, const sigset_t *set, sigset_t *before) {
+    return VOLT_SYS(sigprocmask, how, set, before) < 0 ? errno : 0;
 }
 static inline int volt__sys_disable_cancel(void) { return 0; }
 static inline void volt__sys_restore_cancel(int state) { (void)state; }
@@ -3802,8 +3803,8 @@ static void volt__sys_restore_cancel(int state) {
 #endif
     (void)state;
 }
-static inline void volt__sys_sigmask(int how, const sigset_t *set, sigset_t *before) {
-    VOLT_SYS(pthread_sigmask, how, set, before);
+static inline int volt__sys_sigmask(int how, const sigset_t *set, sigset_t *before) {
+    return VOLT_SYS(pthread_sigmask, how, set, before);
 }
 static void volt__sys_name_thread(const char *name) {
     VOLT_SYS(pthread_setname_np, pthread_self(), name);
@@ -4053,7 +4054,7 @@ static int volt__child_exec(volt__child *c) {
     if (o->dir_or_null && chdir(o->dir_or_null) < 0) return errno;
     if (o->has_ids && (error = volt__child_set_ids(o)) != 0) return error;
     sigemptyset(&none);
-    pthread_sigmask(SIG_SETMASK, &none, NULL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     return volt__child_search(c);
 }
 
@@ -17496,6 +17497,11 @@ VOLT_API void volt_copier_close(volt_cx *cx, volt_copier *c) {
 
 // ---- by splice
 
+// Returns 1 if the call may have raised SIGPIPE: also if it was cut, because the kernel raises it for
+// the second part of a transfer, and returns the length of the first.
+static int volt__copy_may_signal(ssize_t n, int error, size_t len) {
+    return n < 0 ? error == EPIPE : (size_t)n < len;
+}
 // splice(2) has no flag against SIGPIPE, see volt__write_nosignal. Returns -EINVAL if it does not
 // work here: for such files, by this kernel, or because of a filter.
 static int64_t volt__copy_splice(volt_cx *cx, int from, int to, size_t len, int is_out) {
@@ -17504,7 +17510,7 @@ static int64_t volt__copy_splice(volt_cx *cx, int from, int to, size_t len, int 
     if (is_caller) volt__sys_sigpipe_block(&held);
     ssize_t n = VOLT_SYS(splice, from, NULL, to, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     int error = n < 0 ? errno : 0;
-    if (is_caller) volt__sys_sigpipe_unblock(&held, error == EPIPE);
+    if (is_caller) volt__sys_sigpipe_unblock(&held, volt__copy_may_signal(n, error, len));
     if (n >= 0) return (int64_t)n;
     return volt__sys_is_unsupported(error) ? -EINVAL : -error;
 }
@@ -17700,7 +17706,7 @@ static int64_t volt__sendfile_call(int fd, void *arg) {
     if (is_caller) volt__sys_sigpipe_block(&held);
     ssize_t n = VOLT_SYS(sendfile, fd, a->file, &at, a->len);
     int error = n < 0 ? errno : 0;
-    if (is_caller) volt__sys_sigpipe_unblock(&held, error == EPIPE);
+    if (is_caller) volt__sys_sigpipe_unblock(&held, volt__copy_may_signal(n, error, a->len));
     if (n > 0) *a->offset = at;
     return n < 0 ? -error : (int64_t)n;
 }
@@ -18062,12 +18068,12 @@ VOLT_API int volt_signals_open(const int *list, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (list[i] == SIGKILL || list[i] == SIGSTOP || volt__is_fault(list[i])) return -EINVAL;
     if (volt__sys_signal_set(&set, list, n) < 0) return -EINVAL;
-    int rc = VOLT_SYS(pthread_sigmask, SIG_BLOCK, &set, &before);
+    int rc = volt__sys_sigmask(SIG_BLOCK, &set, &before);
     if (rc != 0) return -rc;
     int fd = VOLT_SYS(signalfd, -1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     if (fd >= 0) return fd;
     rc = -errno;
-    VOLT_SYS(pthread_sigmask, SIG_SETMASK, &before, NULL);
+    volt__sys_sigmask(SIG_SETMASK, &before, NULL);
     return rc;
 }
 static int64_t volt__signals_call(int fd, void *arg) {

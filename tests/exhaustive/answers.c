@@ -19,6 +19,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -137,6 +138,19 @@ static ssize_t answer_sendmsg(int fd, const struct msghdr *m, int flags) {
     if (has_no_segments) plain.msg_controllen = 0;
     return sendmsg(fd, &plain, flags);
 }
+// The peer of cut_fd closes in the middle of a transfer: the kernel raises SIGPIPE, and yet returns
+// the number of bytes that it has moved.
+static int cut_fd = -1;
+static ssize_t answer_splice(int in, void *in_at, int out, void *out_at, size_t n, unsigned flags) {
+    ssize_t rc = splice(in, in_at, out, out_at, out == cut_fd ? 1 : n, flags);
+    if (out == cut_fd && n > 1) raise(SIGPIPE);
+    return rc;
+}
+static ssize_t answer_sendfile(int out, int in, off_t *at, size_t n) {
+    ssize_t rc = sendfile(out, in, at, out == cut_fd ? 1 : n);
+    if (out == cut_fd && n > 1) raise(SIGPIPE);
+    return rc;
+}
 #define answer_fcntl(fd_, ...) answer_fcntl_with(fd_, __VA_ARGS__, 0, 0)
 #define answer_fcntl_with(fd_, op_, arg_, ...) answer_fcntl3(fd_, op_, arg_)
 static int answer_fcntl3(int fd, int op, int arg) {
@@ -212,12 +226,10 @@ static int answer_isatty(int fd) { return S_ISCHR(told.kind) || isatty(fd); }
 #define answer_recvmmsg recvmmsg
 #define answer_rename rename
 #define answer_rmdir rmdir
-#define answer_sendfile sendfile
 #define answer_sendmmsg sendmmsg
 #define answer_signalfd signalfd
 #define answer_sigprocmask sigprocmask
 #define answer_socketpair socketpair
-#define answer_splice splice
 #define answer_tcgetattr tcgetattr
 #define answer_tcsetattr tcsetattr
 #define answer_unlink unlink
@@ -2863,6 +2875,28 @@ TEST(broken_pipe_leaves_no_sigpipe_pending) {
     ANSWERS(sigtimedwait, EINTR);
     write_to_closed_reader();
     CHECK(!is_sigpipe_pending());
+    end();
+}
+TEST(transfer_that_is_cut_leaves_no_sigpipe_pending) {
+    static int64_t at;
+    static volt_copier c;
+    int in[2], out[2], file = memfd_create("file", MFD_CLOEXEC);
+    begin();
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, in), 0);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, out), 0);
+    CHECK_EQ(write(in[1], "abc", 3), 3);
+    CHECK_EQ(write(file, "abc", 3), 3);
+    cut_fd = out[0];
+    GIVES(volt_sendfile(cx_of(0), out[0], file, &at, 3), 1);
+    CHECK(!is_sigpipe_pending());
+    volt_copier_init(&c, volt_stream_of(in[0]), volt_stream_of(out[0]), NULL, 0);
+    GIVES(volt_copy(cx_of(0), &c, 3), 0);
+    CHECK_EQ(volt_copied(&c), 3);
+    CHECK(!is_sigpipe_pending());
+    cut_fd = -1;
+    for (int i = 0; i < 2; i++) volt_rt_close(rt, in[i]);
+    for (int i = 0; i < 2; i++) volt_rt_close(rt, out[i]);
+    CHECK_EQ(close(file), 0);
     end();
 }
 TEST(sigpipe_that_was_pending_stays_pending) {
