@@ -92,7 +92,7 @@
 //  1. Values that must survive an await live in the state struct; locals do not survive it. An
 //     initialised local must not stand above an await in its block; it may stand in a block of its
 //     own between two awaits. The lines above VOLT_BEGIN run again at each poll: they hold only
-//     const locals and the pointer to the state.
+//     the pointer to the state, and const locals computed from members that never change.
 //  2. Buffers, and all objects whose address is passed to a wait, live in the state struct, too.
 //  3. Await exactly one poll, with at most one await on a line, and test its result afterwards. To
 //     wait for several at once, use VOLT_SELECT or VOLT_JOIN_ALL over VOLT_ARM, in a function with
@@ -348,8 +348,8 @@
 //                 all others that end in _sync
 //   between steps volt_rt_deadline: on any thread, while no thread is inside volt_rt_step
 //   its own task  of a reader, a writer or a copier: volt_reader_*, volt_writer_*, volt_buffered,
-//                 volt_consume, volt_try_read_*, volt_put*, volt_unflushed, volt_copier_init,
-//                 volt_copied, volt_relayer_init
+//                 volt_consume, volt_try_read_*, volt_put*, volt_vputf, volt_unflushed,
+//                 volt_copier_init, volt_copied, volt_relayer_init
 //   inside a task all functions that take a volt_cx
 // A function on the pool, or called by volt_block_in_place (but for the three cases that its
 // contract names), is on a plain thread: it may call volt_block_on and volt_join_sync, also of its
@@ -451,7 +451,7 @@
 // shields and 65535 simultaneous waits (each child of volt_join_all counts); one more stops the
 // program. A hand-written poll function that calls operations of volt must be awaited by a function
 // with VOLT_BEGIN. There is no io_uring backend, and no Windows, macOS or BSD. There is no TLS
-// either: a library for it becomes a volt_stream in some 200 lines. A child that must end with its
+// either: examples/adapters/openssl.h makes OpenSSL a volt_stream. A child that must end with its
 // parent has to do so itself: PR_SET_PDEATHSIG would follow the pool thread that has started it.
 //
 // ---- input and output: which function for which purpose
@@ -460,6 +460,7 @@
 //   datagrams, packets                   volt_recv, volt_send ...; UDP: volt_udp_open
 //   many datagrams at once               volt_recvmmsg, volt_sendmmsg; volt_send_segments and
 //                                        volt_recv_segments, several times as fast
+//   a datagram and how it came           volt_recv_segments, also for single ones
 //   lines, records                       volt_reader, volt_writer
 //   from one connection to another       volt_copy, volt_relay; a file: volt_sendfile
 //   files                                volt_file_...; a configuration: volt_file_replace
@@ -636,6 +637,7 @@
 #    define _GNU_SOURCE 1
 #  endif
 #endif
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -1224,7 +1226,7 @@ typedef struct volt_copier {
     size_t cap_, at_, n_;     // in the buffer
     int pipe_[2];
     size_t in_pipe_;
-    uint8_t is_ours_, has_no_splice_, failed_at_;
+    uint8_t is_ours_, has_no_splice_, failed_at_, has_big_pipe_;
     int64_t rc_;
 } volt_copier;
 typedef struct volt__relay_way {
@@ -1421,7 +1423,7 @@ typedef struct volt_cred {
 } volt_cred;
 // The state of a terminal before volt_tty_raw.
 typedef struct volt_tty {
-    int fd_, is_raw_;
+    int fd_, is_raw_, is_exclusive_;
     unsigned long long state_[8];
 } volt_tty;
 // Options of a serial line. Zeroed memory is the default, as is NULL in place of the struct: 9600
@@ -2968,8 +2970,8 @@ VOLT_API int volt_set_linger(int fd, int seconds);
 
 // ---- messages
 // As the POSIX functions of these names, on sockets of any type. MSG_DONTWAIT and MSG_NOSIGNAL are
-// added to `flags`. A length of 0 is a message of its own, not "nothing to do"; a result of 0 is
-// such a message, or the end of a stream.
+// added to `flags`. Without an address a message goes to the connected peer. A length of 0 is a
+// message of its own, not "nothing to do"; a result of 0 is such a message, or the end of a stream.
 // A message that is longer than the buffer is never cut in silence: without MSG_TRUNC in `flags`
 // the result is -EMSGSIZE, with its beginning in the buffer; with it the true length, above `len`.
 // An error that an ICMP message has reported is returned by the next call, once.
@@ -2980,7 +2982,7 @@ VOLT_API VOLT_POLL volt_send(volt_cx *cx, int fd, const void *buf, size_t len, i
 VOLT_API VOLT_POLL volt_recvfrom(volt_cx *cx, int fd, void *buf, size_t len, int flags,
                                  volt_addr *from_or_null);
 VOLT_API VOLT_POLL volt_sendto(volt_cx *cx, int fd, const void *buf, size_t len, int flags,
-                               const volt_addr *to);
+                               const volt_addr *to_or_null);
 // As recvmsg(2) and sendmsg(2): truncation is in m->msg_flags.
 VOLT_API VOLT_POLL volt_recvmsg(volt_cx *cx, int fd, struct msghdr *m, int flags);
 VOLT_API VOLT_POLL volt_sendmsg(volt_cx *cx, int fd, const struct msghdr *m, int flags);
@@ -3024,7 +3026,8 @@ VOLT_API int volt_msg_info_put(struct msghdr *m, volt_msg_control *room, const v
 VOLT_API void volt_msg_info_reply(const volt_msg_info *received, volt_msg_info *out);
 // Sends a buffer as datagrams of `segment` bytes each, the last one possibly shorter: with
 // UDP_SEGMENT up to 64 by one system call, else with sendmmsg(2). to NULL: the connected peer.
-// Waits until one datagram is sent, and sends as many as are possible at once.
+// Waits until one datagram is sent, and sends as many as are possible at once. A buffer of 0 bytes
+// is one empty datagram.
 //   returns: the number of bytes, a multiple of `segment` or all | -EINVAL if `segment` is 0 |
 //            -EMSGSIZE if it is too long for a datagram | as volt_sendto
 VOLT_API VOLT_POLL volt_send_segments(volt_cx *cx, int fd, const void *buf, size_t len,
@@ -3103,7 +3106,8 @@ VOLT_API volt_stream volt_reader_stream(volt_reader *r);
 // may put something while another one waits in volt_flush, which then writes that, too.
 //   where  : as volt_reader_init
 VOLT_API void volt_writer_init(volt_writer *w, volt_stream out, void *buf, size_t cap);
-// Put something into the buffer, all of it or nothing, without a wait. volt_putf is as printf.
+// Put something into the buffer, all of it or nothing, without a wait. volt_putf is as printf, and
+// volt_vputf as vprintf.
 //   where  : in the task that uses the writer
 //   returns: 0 | -ENOBUFS: no room now, await volt_flush | -EMSGSIZE: it never fits | the error
 //            of the stream, once a write has failed
@@ -3111,6 +3115,8 @@ VOLT_API VOLT__MUST int volt_put(volt_writer *w, const void *p, size_t n);
 VOLT_API VOLT__MUST int volt_putv(volt_writer *w, const struct iovec *iov, int n);
 VOLT_API VOLT__MUST int volt_putf(volt_writer *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+VOLT_API VOLT__MUST int volt_vputf(volt_writer *w, const char *format, va_list list)
+    __attribute__((format(printf, 2, 0)));
 // Puts a record with its header, of which only the length is set, unless .keeps_header.
 //   returns: as volt_put | -EMSGSIZE also if the length is above .most or does not fit into its
 //            field | -EINVAL for an impossible format
@@ -3136,7 +3142,8 @@ VOLT_API void volt_copier_init(volt_copier *c, volt_stream from, volt_stream to,
 // Copies until the first stream ends, or `at_most` further bytes are written. After a cancellation
 // or an error, bytes may be on their way in *c: the next call begins with them.
 //   returns: 0 | the error of either stream: see volt_copy_failed_at | -ENOMEM
-//   memory : a pipe while bytes are on their way; see also volt_copier_init
+//   memory : a pipe while bytes are on their way, of up to 1 MiB; a runtime has at most 16 larger
+//            than 64 KiB. See also volt_copier_init
 VOLT_API VOLT_POLL volt_copy(volt_cx *cx, volt_copier *c, uint64_t at_most);
 // The number of bytes that were written so far.
 //   where  : in the task that copies, or after the copy has returned
@@ -3206,7 +3213,8 @@ VOLT_API VOLT_POLL volt_process_wait(volt_cx *cx, volt_process *p, volt_exit_sta
 //   returns: 0 | -ESRCH if it has ended, or is not started | -EPERM | -EINVAL
 VOLT_API int volt_process_signal(volt_process *p, int signal);
 // Ends the process, and collects it: SIGTERM and SIGCONT, then SIGKILL after `grace`, or as soon as
-// the scope is cancelled; grace 0: SIGKILL at once. Returns only when the process is collected.
+// the scope is cancelled; grace 0: SIGKILL at once. Returns only when the process is collected. The
+// signals go to the process alone; with .ends_group, what is left of its group gets SIGKILL then.
 //   returns: 0 with the end in *out | -ECHILD
 VOLT_API VOLT_POLL volt_process_end(volt_cx *cx, volt_process *p, volt_time grace,
                                     volt_exit_status *out_or_null);
@@ -3265,14 +3273,16 @@ VOLT_API int volt_peer_cred(int fd, volt_cred *out);
 // The same process as a pidfd: it never means another one.
 //   returns: a descriptor | -ENOPROTOOPT before Linux 6.5 | another -errno
 VOLT_API int volt_peer_pidfd(int fd);
-// Sets a terminal to raw mode, and keeps its state in *t; or puts that state back, once.
+// Sets a terminal to raw mode, and keeps its state in *t; or puts that state back, once. Both block
+// until the output that is pending has left: tcflush(fd, TCOFLUSH) drops it.
 //   where  : any thread; volt_tty_restore also in a signal handler
 //   returns: volt_tty_raw 0 | -ENOTTY | another -errno
 VOLT_API int volt_tty_raw(volt_tty *t, int fd);
 VOLT_API void volt_tty_restore(volt_tty *t);
 // Opens a serial line in raw mode, for volt_read and volt_write. Keeps its settings as they were
-// before in *saved, for volt_tty_restore, which must come before the close. Blocks as open(2) of
-// the device does.
+// before in *saved, for volt_tty_restore, which must come before the close. A line that was opened
+// with .is_exclusive stays so for other users until then, as long as any process has it open.
+// Blocks as open(2) of the device does.
 //   returns: a descriptor, non-blocking and close-on-exec | -EBUSY if another process has it
 //            exclusively | -EINVAL for a speed or a format that the driver lacks | -ENOTTY |
 //            -ENOENT, or another -errno
@@ -3359,7 +3369,6 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -4044,7 +4053,7 @@ static int volt__child_exec(volt__child *c) {
     if (o->dir_or_null && chdir(o->dir_or_null) < 0) return errno;
     if (o->has_ids && (error = volt__child_set_ids(o)) != 0) return error;
     sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
     return volt__child_search(c);
 }
 
@@ -4226,6 +4235,9 @@ static int volt__sys_signal_set(sigset_t *set, const int *list, size_t n) {
 #endif
 #ifndef VOLT_POOL_IDLE_NS
 #  define VOLT_POOL_IDLE_NS 10000000000 // a thread of the pool ends after this time without a job
+#endif
+#ifndef VOLT_PIPE_MANY
+#  define VOLT_PIPE_MANY 32768 // bytes of one splice that make its pipe a large one
 #endif
 
 VOLT__SASSERT(VOLT_EVENTS >= 1 && VOLT_EVENTS <= 4096,
@@ -6812,8 +6824,10 @@ static int volt__is_ip(int family) { return family == AF_INET || family == AF_IN
 // Returns 1 for a terminal, and for a pipe that is standard input, output or error. Other processes
 // share its description: O_NONBLOCK would affect them, too, and any of them may clear it. Not for
 // device 5:2, the master side of a pseudo-terminal: if reopened it would be a different terminal.
-static int volt__fd_is_shared(int fd, const struct stat *st) {
+// Nor for a terminal that this program has opened with O_NONBLOCK, as volt_serial_open does.
+static int volt__fd_is_shared(int fd, const struct stat *st, int mode) {
     if (S_ISFIFO(st->st_mode)) return fd <= STDERR_FILENO;
+    if (fd > STDERR_FILENO && mode & O_NONBLOCK) return 0;
     return S_ISCHR(st->st_mode) && st->st_rdev != makedev(5, 2) && VOLT_SYS(isatty, fd);
 }
 // Returns 1 for /dev/tty, /dev/console and /dev/tty0. They stand for another terminal, which may be
@@ -6829,7 +6843,7 @@ static int volt__fd_make_nonblocking(volt__fd *e, int fd, int mode) {
     struct stat st;
     if (VOLT_SYS(fstat, fd, &st) < 0) return -errno;
     if (volt__is_disk(st.st_mode)) return VOLT__FD_DISK;
-    if (!volt__fd_is_shared(fd, &st)) {
+    if (!volt__fd_is_shared(fd, &st, mode)) {
         if (mode & O_NONBLOCK) return 0;
         return VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0 ? -errno : 0;
     }
@@ -7613,7 +7627,7 @@ struct volt__worker {
     uint32_t lifo_run;       // consecutive polls from the LIFO slot
     uint32_t polls_since;    // polls since last_event_poll, or since the last sleep
     uintptr_t completed_then, spawned_then; // `completed` and `spawned` at last_event_poll
-    uint32_t n_trials;      // intervals that could be a trial: see volt__tasks_are_short
+    uint32_t trial_at;      // polls of intervals that could be a trial: see volt__tasks_are_short
     uint8_t is_solo;        // the only worker: no other thread takes from its ring and LIFO slot
     uint8_t is_searching;   // is counted in idle.searching
     uint8_t has_slept;      // has slept, or its thread has just started, and no poll came since
@@ -7664,7 +7678,11 @@ struct volt__worker {
 };
 
 #define VOLT__OUTSIDE_HEAPS 4
-enum { VOLT__PIPES = 8 };
+enum { VOLT__PIPES = 8, VOLT__BIG_PIPES = 16 };
+typedef struct volt__pipe {
+    int fd[2];
+    uint8_t is_big;
+} volt__pipe;
 struct volt_rt {
     volt_config cfg; // once: effective values
     int64_t epoch;   // once: time of tick 0
@@ -7705,7 +7723,8 @@ struct volt_rt {
     uint32_t names_lock;
     struct volt__query *queries; // under names_lock: host lookups in progress
     uint32_t pipes_lock, n_pipes;
-    int pipes[VOLT__PIPES][2]; // under pipes_lock: empty pipes, for the next copy
+    uint32_t n_big_pipes;          // W under pipes_lock, R any (hint): those in use included
+    volt__pipe pipes[VOLT__PIPES]; // under pipes_lock: empty pipes, for the next copy
     uint32_t knows_segments;   // W any, R any: 1 once the kernel was seen to know UDP_SEGMENT
 };
 
@@ -8966,25 +8985,26 @@ static uint32_t volt__ewma_weight(uint32_t n) {
 }
 // The steal floor. A steal costs the victim VOLT_STEAL_COST_NS: cache misses on the task, its slab
 // and its joiner. While most polls complete their task in less time, the worker keeps tasks:
-//   - If at most every second poll spawns a task, it keeps all of its tasks, since little further
-//   work
-//     will come of them, and wakes no other worker for them.
+//   - If at most every second poll spawns a task, it keeps all of them, since little work will come
+//     of them, and wakes no other worker for them.
 //   - Otherwise it keeps up to wake_at - 2 tasks in the ring. With the LIFO slot these are fewer
 //     than wake_at, so no worker was woken for them, and none need be woken when the floor falls.
 // A rescue ignores the floor, so no task stays at a stuck worker. A guest has no floor, because its
 // thread leaves for the application's loop.
-//
-// While workers steal, they wait for each other's cache lines, and a short task may measure longer,
-// by a factor of up to the number of workers. So where tasks may be short, all steals are refused
-// on trial, for VOLT__TRIAL of each VOLT__TRIAL_EVERY intervals between event polls. Short polls
-// then measure short, and the refusal lasts; polls that still measure long are long.
+// While workers steal, they wait for each other's cache lines: a short task may measure longer by a
+// factor of up to their number. So where tasks may be short, all steals are refused on trial, for
+// VOLT__TRIAL of each VOLT__TRIAL_EVERY intervals: short polls then measure short, and the refusal
+// lasts. An interval of few polls measures its event poll most, and counts for less.
 #define VOLT__TRIAL 8u
 #define VOLT__TRIAL_EVERY 256u
+#define VOLT__TRIAL_POLLS 16u // an interval of that many counts whole
 // Returns 1 if all steals must be refused, because polls are short or this interval is a trial.
 static int volt__tasks_are_short(volt__worker *w, int64_t ns) {
     if (ns < VOLT_STEAL_COST_NS) return 1;
-    if (ns >= INT64_C(2) * VOLT_STEAL_COST_NS * volt__started(w->rt)) return 0;
-    return w->n_trials++ % VOLT__TRIAL_EVERY < VOLT__TRIAL;
+    if (ns >= INT64_C(4) * VOLT_STEAL_COST_NS * volt__started(w->rt)) return 0;
+    uint32_t at = w->trial_at / VOLT__TRIAL_POLLS % VOLT__TRIAL_EVERY;
+    w->trial_at += volt__min32(w->polls_since, VOLT__TRIAL_POLLS);
+    return at < VOLT__TRIAL;
 }
 // Returns the steal floor. `ns` is the average time of a poll since the last event poll.
 static uint32_t volt__steal_floor_for(volt__worker *w, int64_t ns) {
@@ -9967,7 +9987,7 @@ static void volt__rt_free(volt_rt *rt) {
     for (uint32_t i = 0; rt->workers && i < rt->started; i++)
         volt__worker_destroy(rt, rt->workers[i]);
     volt__fds_destroy(&rt->fds, rt->n_workers);
-    for (uint32_t i = 0; i < 2 * rt->n_pipes; i++) VOLT_SYS(close, rt->pipes[i / 2][i % 2]);
+    for (uint32_t i = 0; i < 2 * rt->n_pipes; i++) VOLT_SYS(close, rt->pipes[i / 2].fd[i % 2]);
     if (rt->watchdog.fd >= 0) VOLT_SYS(close, rt->watchdog.fd);
     if (rt->fork_word) volt__sys_unmap(NULL, rt->fork_word, sizeof *rt->fork_word);
     if (rt->workers) a.free(a.user, rt->workers, sizeof(volt__worker *) * rt->n_workers);
@@ -14346,8 +14366,8 @@ VOLT_API const struct sockaddr *volt_addr_sockaddr(const volt_addr *a, unsigned 
     return volt__addr_sa(a);
 }
 // Finds the scope of an IPv6 address: the part of `host` behind %, the name or the number of an
-// interface, which is cut off. Returns 0, -EINVAL, -ENODEV, or the error of the socket that asks the
-// kernel.
+// interface, which is cut off. Returns 0, -EINVAL, -ENODEV, or the error of the socket by which the
+// kernel is asked.
 static int volt__addr_scope(char *host, uint32_t *scope) {
     char *percent = strchr(host, '%');
     *scope = 0;
@@ -15384,11 +15404,11 @@ static void volt__message_to(volt__message *m, const volt_addr *to) {
     m->head.msg_namelen = (socklen_t)to->len_;
 }
 VOLT_API volt_poll volt_sendto(volt_cx *cx, int fd, const void *buf, size_t len, int flags,
-                               const volt_addr *to) {
+                               const volt_addr *to_or_null) {
     volt__message m;
     volt__check_not_on_stack(cx, buf);
     volt__message_init(&m, buf, len, flags);
-    if (to) volt__message_to(&m, to);
+    if (to_or_null) volt__message_to(&m, to_or_null);
     return volt__message_poll(cx, fd, VOLT__WR, volt__send_call, &m);
 }
 VOLT_API volt_poll volt_send(volt_cx *cx, int fd, const void *buf, size_t len, int flags) {
@@ -15799,7 +15819,7 @@ VOLT_API volt_poll volt_send_segments(volt_cx *cx, int fd, const void *buf, size
     volt__check_not_on_stack(cx, buf);
     if (segment == 0) return volt_ready(-EINVAL);
     if (segment > 65535) return volt_ready(-EMSGSIZE);
-    if (len == 0) return volt_ready(0);
+    if (len == 0) return volt_sendto(cx, fd, buf, 0, 0, to_or_null);
     volt__message_init(&s.message, buf, len, 0);
     if (to_or_null) volt__message_to(&s.message, to_or_null);
     s.buf = (char *)(uintptr_t)buf; // only read
@@ -15980,28 +16000,29 @@ static void volt__serial_raw(struct termios *t) {
     t->c_cc[VTIME] = 0;
 }
 // From here on volt_tty_restore puts the state back. Returns 0 or -errno.
-static int volt__tty_save(volt_tty *t, int fd) {
+static int volt__tty_save(volt_tty *t, int fd, int is_exclusive) {
     struct termios now;
     volt__store_rlx(&t->is_raw_, 0); // rlx: nothing is saved
     if (VOLT_SYS(tcgetattr, fd, &now) < 0) return -errno;
     memcpy(t->state_, &now, sizeof now);
     t->fd_ = fd;
+    t->is_exclusive_ = is_exclusive;
     volt__store_rel(&t->is_raw_, 1); // [Y1] with restore, which a signal handler may call
     return 0;
 }
-// TCSAFLUSH waits for the output that is pending, hence EINTR. Returns 0 or -errno.
-static int volt__tty_set(int fd, const struct termios *t) {
-    while (VOLT_SYS(tcsetattr, fd, TCSAFLUSH, t) < 0)
+// `when` is TCSANOW, or TCSAFLUSH to wait for the output that is pending. Returns 0 or -errno.
+static int volt__tty_set(int fd, int when, const struct termios *t) {
+    while (VOLT_SYS(tcsetattr, fd, when, t) < 0)
         if (errno != EINTR) return -errno;
     return 0;
 }
 VOLT_API int volt_tty_raw(volt_tty *t, int fd) {
     struct termios raw;
-    int rc = volt__tty_save(t, fd);
+    int rc = volt__tty_save(t, fd, 0);
     if (rc < 0) return rc;
     memcpy(&raw, t->state_, sizeof raw);
     volt__serial_raw(&raw);
-    rc = volt__tty_set(fd, &raw);
+    rc = volt__tty_set(fd, TCSAFLUSH, &raw);
     if (rc < 0) volt_tty_restore(t);
     return rc;
 }
@@ -16010,7 +16031,8 @@ VOLT_API void volt_tty_restore(volt_tty *t) {
     int raw = 1, error = errno;
     if (!volt__cas_acq_rel(&t->is_raw_, &raw, 0)) return; // [Y1] with raw; else: done already
     memcpy(&before, t->state_, sizeof before);
-    (void)volt__tty_set(t->fd_, &before);
+    (void)volt__tty_set(t->fd_, TCSAFLUSH, &before);
+    if (t->is_exclusive_) VOLT_SYS(ioctl, t->fd_, TIOCNXCL);
     errno = error;
 }
 
@@ -16039,7 +16061,7 @@ static int volt__serial_format(struct termios *t, const volt_serial_options *o) 
     static const tcflag_t sizes[] = { CS5, CS6, CS7, CS8 };
     unsigned data_bits = o->data_bits ? o->data_bits : 8;
     unsigned stop_bits = o->stop_bits ? o->stop_bits : 1;
-    char parity = o->parity ? o->parity : 'N';
+    char parity = (char)(o->parity ? o->parity : 'N');
     speed_t speed = volt__serial_speed(o->baud ? o->baud : 9600);
     if (speed == B0 || data_bits < 5 || data_bits > 8 || stop_bits > 2) return -EINVAL;
     if (parity != 'N' && parity != 'E' && parity != 'O') return -EINVAL;
@@ -16063,31 +16085,39 @@ static int volt__serial_set(int fd, const volt_serial_options *o) {
     if (VOLT_SYS(tcgetattr, fd, &t) < 0) return -errno;
     int rc = volt__serial_format(&t, o);
     if (rc < 0) return rc;
-    if (VOLT_SYS(tcsetattr, fd, TCSANOW, &t) < 0 || VOLT_SYS(tcgetattr, fd, &got) < 0)
-        return -errno;
+    rc = volt__tty_set(fd, TCSANOW, &t);
+    if (rc < 0) return rc;
+    if (VOLT_SYS(tcgetattr, fd, &got) < 0) return -errno;
     tcflag_t checked = CSTOPB | PARODD | CRTSCTS;
     if (VOLT_SYS(cfgetospeed, &got) != VOLT_SYS(cfgetospeed, &t)) return -EINVAL;
     return (got.c_cflag & checked) == (t.c_cflag & checked) ? 0 : -EINVAL;
 }
-// flock keeps out programs that follow the same custom, TIOCEXCL any other but root's.
+// flock keeps out programs that follow the same custom, TIOCEXCL any other but root's. The latter
+// lasts until TIOCNXCL, while another process has the line open.
 static int volt__serial_lock(int fd) {
     if (VOLT_SYS(flock, fd, LOCK_EX | LOCK_NB) < 0) return errno == EWOULDBLOCK ? -EBUSY : -errno;
     return VOLT_SYS(ioctl, fd, TIOCEXCL) < 0 ? -errno : 0;
+}
+static int volt__serial_set_up(int fd, const volt_serial_options *o, volt_tty *saved_or_null) {
+    int rc = saved_or_null ? volt__tty_save(saved_or_null, fd, o->is_exclusive != 0) : 0;
+    if (rc == 0) {
+        rc = volt__serial_set(fd, o);
+        if (rc < 0 && saved_or_null) volt_tty_restore(saved_or_null);
+    }
+    if (rc < 0 && o->is_exclusive) VOLT_SYS(ioctl, fd, TIOCNXCL);
+    return rc;
 }
 VOLT_API int volt_serial_open(const char *path, const volt_serial_options *options_or_null,
                               volt_tty *saved_or_null) {
     volt_serial_options o;
     memset(&o, 0, sizeof o);
     if (options_or_null) o = *options_or_null;
+    if (saved_or_null) memset(saved_or_null, 0, sizeof *saved_or_null);
     // O_NONBLOCK: without it, open would wait for the carrier of a modem
     int fd = VOLT_SYS(open, path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) return -errno;
     int rc = o.is_exclusive ? volt__serial_lock(fd) : 0;
-    if (rc == 0 && saved_or_null) rc = volt__tty_save(saved_or_null, fd);
-    if (rc == 0) {
-        rc = volt__serial_set(fd, &o);
-        if (rc < 0 && saved_or_null) volt_tty_restore(saved_or_null);
-    }
+    if (rc == 0) rc = volt__serial_set_up(fd, &o, saved_or_null);
     if (rc == 0) return fd;
     VOLT_SYS(close, fd);
     return rc;
@@ -16901,15 +16931,15 @@ VOLT_API int volt_putv(volt_writer *w, const struct iovec *iov, int n) {
 }
 // The text is formatted into the room at the end, or measured if it does not fit there. The 0 that
 // vsnprintf writes behind it may take the place of one byte that is free.
-VOLT_API int volt_putf(volt_writer *w, const char *format, ...) {
-    va_list list;
+VOLT_API int volt_vputf(volt_writer *w, const char *format, va_list list) {
+    va_list copy;
     int rc = volt__writer_reserve(w, 0);
     if (rc < 0) return rc;
     for (int tries = 0;; tries++) {
         size_t room = w->cap_ - w->to_;
-        va_start(list, format);
-        int n = vsnprintf(w->buf_ + w->to_, room, format, list);
-        va_end(list);
+        va_copy(copy, list);
+        int n = vsnprintf(w->buf_ + w->to_, room, format, copy);
+        va_end(copy);
         if (n < 0) return -EINVAL;
         if ((size_t)n < room) {
             w->to_ += (size_t)n;
@@ -16918,6 +16948,13 @@ VOLT_API int volt_putf(volt_writer *w, const char *format, ...) {
         rc = volt__writer_reserve(w, (size_t)n + 1);
         if (rc < 0 || tries > 0) return rc < 0 ? rc : -ENOBUFS;
     }
+}
+VOLT_API int volt_putf(volt_writer *w, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    int rc = volt_vputf(w, format, list);
+    va_end(list);
+    return rc;
 }
 VOLT_API int volt_put_record(volt_writer *w, const volt_record_format *f, const struct iovec *iov,
                              int n) {
@@ -17382,7 +17419,9 @@ VOLT_API volt_poll volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 //   - n_copied_ counts the bytes that were written.
 // All functions are called by one task, in its polls.
 #ifndef VOLT_NO_STREAM
-enum { VOLT__COPY_BYTES = 65536, VOLT__COPY_BUFFER = 16384 };
+#define VOLT__F_SETPIPE_SZ 1031
+// COPY_BYTES: the most that one splice moves, and the size of a large pipe.
+enum { VOLT__COPY_BYTES = 1 << 20, VOLT__COPY_BUFFER = 16384 };
 typedef struct volt__copy_args {
     volt_cx *cx;
     volt_copier *c;
@@ -17404,33 +17443,51 @@ VOLT_API int volt_copy_failed_at(const volt_copier *c) { return c->failed_at_; }
 // ---- pipes
 
 // Returns 0 or -errno.
-static int volt__pipe_take(volt_rt *rt, int *pipe) {
+static int volt__pipe_take(volt_rt *rt, volt_copier *c) {
     volt__lock(&rt->pipes_lock);
-    uint32_t n = rt->n_pipes;
-    if (n > 0) {
-        memcpy(pipe, rt->pipes[n - 1], sizeof rt->pipes[0]);
-        rt->n_pipes = n - 1;
+    const volt__pipe *pipe = rt->n_pipes > 0 ? &rt->pipes[--rt->n_pipes] : NULL;
+    if (pipe) {
+        memcpy(c->pipe_, pipe->fd, sizeof c->pipe_);
+        c->has_big_pipe_ = pipe->is_big;
     }
     volt__unlock(&rt->pipes_lock);
-    if (n > 0) return 0;
-    return VOLT_SYS(pipe2, pipe, O_NONBLOCK | O_CLOEXEC) < 0 ? -errno : 0;
+    if (pipe) return 0;
+    return VOLT_SYS(pipe2, c->pipe_, O_NONBLOCK | O_CLOEXEC) < 0 ? -errno : 0;
 }
 // The pipe is empty if is_kept.
-static void volt__pipe_give(volt_rt *rt, int *pipe, int is_kept) {
+static void volt__pipe_give(volt_rt *rt, volt_copier *c, int is_kept) {
+    volt__lock(&rt->pipes_lock);
+    is_kept = is_kept && rt->n_pipes < VOLT__PIPES;
     if (is_kept) {
-        volt__lock(&rt->pipes_lock);
-        is_kept = rt->n_pipes < VOLT__PIPES;
-        if (is_kept) memcpy(rt->pipes[rt->n_pipes++], pipe, sizeof rt->pipes[0]);
-        volt__unlock(&rt->pipes_lock);
+        volt__pipe *pipe = &rt->pipes[rt->n_pipes++];
+        memcpy(pipe->fd, c->pipe_, sizeof pipe->fd);
+        pipe->is_big = c->has_big_pipe_;
+    } else if (c->has_big_pipe_) {
+        volt__store_rlx(&rt->n_big_pipes, rt->n_big_pipes - 1); // rlx: hint for enlarge
     }
+    volt__unlock(&rt->pipes_lock);
     for (int i = 0; i < 2; i++) {
-        if (!is_kept) VOLT_SYS(close, pipe[i]);
-        pipe[i] = -1;
+        if (!is_kept) VOLT_SYS(close, c->pipe_[i]);
+        c->pipe_[i] = -1;
     }
+    c->has_big_pipe_ = 0;
+}
+// Called when the pipe was nearly filled. There are few large pipes, because they count against a
+// limit of the user (pipe-user-pages-soft), beyond which new pipes are tiny. One that the kernel
+// refuses counts for good, so that it is not asked again and again.
+static void volt__pipe_enlarge(volt_rt *rt, volt_copier *c) {
+    uint32_t n = volt__load_rlx(&rt->n_big_pipes); // rlx: hint
+    if (c->has_big_pipe_ || n >= VOLT__BIG_PIPES) return;
+    volt__lock(&rt->pipes_lock);
+    int may_be_big = rt->n_big_pipes < VOLT__BIG_PIPES;
+    if (may_be_big) volt__store_rlx(&rt->n_big_pipes, rt->n_big_pipes + 1); // rlx: as above
+    volt__unlock(&rt->pipes_lock);
+    if (may_be_big && VOLT_SYS(fcntl, c->pipe_[1], VOLT__F_SETPIPE_SZ, VOLT__COPY_BYTES) >= 0)
+        c->has_big_pipe_ = 1;
 }
 VOLT_API void volt_copier_close(volt_cx *cx, volt_copier *c) {
     volt_allocator *a = &cx->rt_->cfg.alloc;
-    if (c->pipe_[0] >= 0) volt__pipe_give(cx->rt_, c->pipe_, 0);
+    if (c->pipe_[0] >= 0) volt__pipe_give(cx->rt_, c, 0);
     if (c->is_ours_) a->free(a->user, c->buf_, VOLT__COPY_BUFFER);
     if (c->is_ours_) c->buf_ = NULL;
     c->is_ours_ = 0;
@@ -17451,7 +17508,8 @@ static int64_t volt__copy_splice(volt_cx *cx, int from, int to, size_t len, int 
     if (n >= 0) return (int64_t)n;
     return volt__sys_is_unsupported(error) ? -EINVAL : -error;
 }
-// The bytes on their way may exceed the limit: an earlier call, which was cancelled, had a higher one.
+// The bytes on their way may exceed the limit: that of an earlier call, which was cancelled, may
+// have been higher.
 static size_t volt__copy_left(const volt_copier *c, size_t most) {
     uint64_t left = c->limit_ - c->n_copied_;
     return left < most ? (size_t)left : most;
@@ -17460,10 +17518,11 @@ static size_t volt__copy_left(const volt_copier *c, size_t most) {
 static int64_t volt__copy_splice_in(int fd, void *arg) {
     volt__copy_args *a = (volt__copy_args *)arg;
     volt_copier *c = a->c;
-    if (volt__pipe_take(a->cx->rt_, c->pipe_) < 0) return -EINVAL;
+    if (volt__pipe_take(a->cx->rt_, c) < 0) return -EINVAL;
     int64_t n = volt__copy_splice(a->cx, fd, c->pipe_[1], volt__copy_left(c, VOLT__COPY_BYTES), 0);
-    if (n > 0) c->in_pipe_ = (size_t)n;
-    else volt__pipe_give(a->cx->rt_, c->pipe_, 1);
+    if (n <= 0) volt__pipe_give(a->cx->rt_, c, 1);
+    else c->in_pipe_ = (size_t)n;
+    if (n >= VOLT_PIPE_MANY) volt__pipe_enlarge(a->cx->rt_, c);
     return n;
 }
 static int64_t volt__copy_splice_out(int fd, void *arg) {
@@ -17496,7 +17555,7 @@ static int volt__copy_unpipe(volt_cx *cx, volt_copier *c) {
     c->in_pipe_ -= (size_t)n;
     c->at_ = 0;
     c->n_ = (size_t)n;
-    if (c->in_pipe_ == 0) volt__pipe_give(cx->rt_, c->pipe_, 1);
+    if (c->in_pipe_ == 0) volt__pipe_give(cx->rt_, c, 1);
     return 0;
 }
 
@@ -17530,7 +17589,7 @@ static volt_poll volt__copy_write(volt_cx *cx, volt_copier *c) {
         if (volt_is_pending(p)) return p;
         if (volt_value(p) != -EINVAL) {
             if (volt_value(p) > 0) c->in_pipe_ -= (size_t)volt_value(p);
-            if (c->in_pipe_ == 0) volt__pipe_give(cx->rt_, c->pipe_, 1);
+            if (c->in_pipe_ == 0) volt__pipe_give(cx->rt_, c, 1);
             return p;
         }
         c->has_no_splice_ = 1;
@@ -18051,12 +18110,12 @@ static int volt__process_pipe(int i, int *ours) {
     return -error;
 }
 typedef struct volt__process_fds {
-    int ours[3], childs[3]; // pipes; -1: none
+    int ours[3], theirs[3]; // pipes; -1: none
     int null, report[2];    // /dev/null; the pipe on which the child reports an error
 } volt__process_fds;
 static void volt__process_close_all(volt__process_fds *f, int with_ours) {
     for (int i = 0; i < 3; i++) {
-        if (f->childs[i] >= 0) VOLT_SYS(close, f->childs[i]);
+        if (f->theirs[i] >= 0) VOLT_SYS(close, f->theirs[i]);
         if (with_ours && f->ours[i] >= 0) VOLT_SYS(close, f->ours[i]);
     }
     if (f->null >= 0) VOLT_SYS(close, f->null);
@@ -18068,9 +18127,9 @@ static void volt__process_close_all(volt__process_fds *f, int with_ours) {
 static int volt__process_stdio(volt__process_fds *f, const volt_process_options *o, int i) {
     int kind = i == 0 ? o->in : i == 1 ? o->out : o->err;
     if (kind == VOLT_STDIO_STDOUT)
-        return f->childs[1] >= 0 ? f->childs[1] : o->out > 0 ? o->out
+        return f->theirs[1] >= 0 ? f->theirs[1] : o->out > 0 ? o->out
              : o->out == VOLT_STDIO_NULL ? f->null : 1;
-    if (kind == VOLT_STDIO_PIPE) return f->childs[i] = volt__process_pipe(i, &f->ours[i]);
+    if (kind == VOLT_STDIO_PIPE) return f->theirs[i] = volt__process_pipe(i, &f->ours[i]);
     if (kind == VOLT_STDIO_NULL && f->null < 0) {
         f->null = VOLT_SYS(open, "/dev/null", O_RDWR | O_CLOEXEC);
         if (f->null < 0) return -errno;
@@ -18338,7 +18397,7 @@ static const char *volt__signal_name(int signal) {
     static const struct {
         int number;
         const char *name;
-    } names[] = {
+    } known[] = {
         { SIGHUP, "SIGHUP" },   { SIGINT, "SIGINT" },   { SIGQUIT, "SIGQUIT" },
         { SIGILL, "SIGILL" },   { SIGTRAP, "SIGTRAP" }, { SIGABRT, "SIGABRT" },
         { SIGBUS, "SIGBUS" },   { SIGFPE, "SIGFPE" },   { SIGKILL, "SIGKILL" },
@@ -18346,8 +18405,8 @@ static const char *volt__signal_name(int signal) {
         { SIGPIPE, "SIGPIPE" }, { SIGALRM, "SIGALRM" }, { SIGTERM, "SIGTERM" },
         { SIGXCPU, "SIGXCPU" }, { SIGXFSZ, "SIGXFSZ" }, { SIGSYS, "SIGSYS" }
     };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (names[i].number == signal) return names[i].name;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].number == signal) return known[i].name;
     return "signal ";
 }
 VOLT_API int volt_exit_text(const volt_exit_status *e, char *buf, size_t len) {

@@ -62,7 +62,8 @@ build/log/doc: volt.h README.md $(wildcard */README.md) tests/static/doc.sh \
 build/log/rules: volt.h tests/static/rules.sh
 	@$(call RUN_TEST,sh tests/static/rules.sh volt.h)
 
-build/log/load: build/bench/load build/bench/net_server build/bench/raw_epoll tests/tools/load.sh
+build/log/load: tests/tools/load.sh \
+	$(patsubst %,build/bench/%,load bulk drain net_server raw_epoll)
 	@$(call RUN_TEST,sh tests/tools/load.sh build/bench)
 
 # The statements of bench/README.md about other runtimes must agree with the measurements.

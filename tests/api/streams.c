@@ -606,6 +606,58 @@ ROOT_TEST(copy_moves_all_bytes_although_it_is_cancelled, {
     }
     VOLT_END(0);
 }
+// Copies 3 bytes, or many, between sockets.
+typedef struct {
+    volt_frame frame;
+    int is_much, in[2], out[2];
+    volt_handle h[2];
+    volt_copier c;
+    int64_t rc;
+} bulk;
+static volt_poll bulk_run(volt_cx *cx, void *arg) {
+    bulk *s = (bulk *)arg;
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, s->in), 0);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, s->out), 0);
+    SPAWN(&s->h[0], source_run, ((source){ .fd = s->in[1], .n = s->is_much ? 4 * BULK : 3 }));
+    SPAWN(&s->h[1], sink_run, ((source){ .fd = s->out[1] }));
+    volt_copier_init(&s->c, volt_stream_of(s->in[0]), volt_stream_of(s->out[0]), NULL, 0);
+    VOLT_AWAIT(s->rc, volt_copy(cx, &s->c, VOLT_ALL));
+    CHECK_EQ(s->rc, 0);
+    volt_copier_close(cx, &s->c);
+    volt_close(cx, s->out[0]);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h[1]));
+    CHECK_EQ(s->rc, s->is_much ? 4 * BULK : 3);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h[0]));
+    for (int i = 0; i < 2; i++) volt_close(cx, s->in[i]);
+    volt_close(cx, s->out[1]);
+    VOLT_END(0);
+}
+static int pipe_size(volt_rt *rt, int i) { return fcntl(rt->pipes[i].fd[1], F_GETPIPE_SZ); }
+ROOT_TEST_1(copy_of_much_enlarges_few_pipes, {
+    bulk b;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, bulk_run(cx, &s->b)); // of 3 bytes
+    CHECK_EQ(cx->rt_->n_pipes, 1);
+    CHECK(pipe_size(cx->rt_, 0) < VOLT__COPY_BYTES);
+    cx->rt_->n_big_pipes = VOLT__BIG_PIPES;
+    memset(&s->b, 0, sizeof s->b);
+    s->b.is_much = 1;
+    VOLT_AWAIT(s->rc, bulk_run(cx, &s->b));
+    CHECK(pipe_size(cx->rt_, 0) < VOLT__COPY_BYTES);
+    cx->rt_->n_big_pipes = VOLT__BIG_PIPES - 1;
+    memset(&s->b, 0, sizeof s->b);
+    s->b.is_much = 1;
+    VOLT_AWAIT(s->rc, bulk_run(cx, &s->b));
+    CHECK_EQ(pipe_size(cx->rt_, 0), VOLT__COPY_BYTES);
+    CHECK_EQ(cx->rt_->n_big_pipes, VOLT__BIG_PIPES);
+    CHECK_EQ(volt__pipe_take(cx->rt_, &s->b.c), 0);
+    volt__pipe_give(cx->rt_, &s->b.c, 0); // as if bytes were in it: another one may be large now
+    CHECK_EQ(cx->rt_->n_big_pipes, VOLT__BIG_PIPES - 1);
+    VOLT_END(0);
+}
 // The bytes that were read for a copy of all are written 3 at a time, by the limits of later calls.
 ROOT_TEST_1(copy_after_a_cancellation_keeps_to_its_own_limit, {
     int in[2], out[2], way;

@@ -7,6 +7,7 @@
 #include <pty.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -202,6 +203,9 @@ ROOT_TEST_1(serial_line_carries_bytes_unchanged, {
         CHECK_EQ(s->rc, 256);
         CHECK_EQ(memcmp(s->in, s->out, sizeof s->in), 0);
     }
+    // its mode is this program's own: neither a second description nor a change at each call
+    CHECK_EQ(volt__fd_lookup(&cx->rt_->fds, s->line)->flags &
+             (VOLT__FD_REOPENED | VOLT__FD_TOGGLED), 0);
     volt_close(cx, s->line);
     volt_close(cx, s->master);
     VOLT_END(0);
@@ -300,6 +304,31 @@ TEST(serial_line_gets_its_settings_back) {
     CHECK_EQ(cfgetospeed(&after), cfgetospeed(&before));
     CHECK_EQ(after.c_lflag, before.c_lflag);
     close(fd);
+    close(slave);
+    close(master);
+}
+// The other descriptor stands for another process: the exclusive mode lasts while it is open.
+TEST(exclusive_serial_line_is_free_once_restored) {
+    volt_serial_options o = { .is_exclusive = 1 };
+    int master, slave, is_exclusive = 0;
+    char name[64];
+    volt_tty saved;
+    CHECK_EQ(openpty(&master, &slave, name, NULL, NULL), 0);
+    int fd = volt_serial_open(name, &o, &saved);
+    CHECK(fd >= 0);
+    CHECK_EQ(ioctl(slave, TIOCGEXCL, &is_exclusive), 0);
+    CHECK(is_exclusive);
+    CHECK_EQ(volt_serial_open(name, &o, NULL), -EBUSY);
+    volt_tty_restore(&saved);
+    CHECK_EQ(ioctl(slave, TIOCGEXCL, &is_exclusive), 0);
+    CHECK(!is_exclusive);
+    close(fd);
+    o.baud = 12345;
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(volt_serial_open(name, &o, i ? &saved : NULL), -EINVAL);
+        CHECK_EQ(ioctl(slave, TIOCGEXCL, &is_exclusive), 0);
+        CHECK(!is_exclusive);
+    }
     close(slave);
     close(master);
 }

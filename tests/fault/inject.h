@@ -46,7 +46,7 @@
 //   alloc: the allocator hook   clock: a reading   *_event: eventfds   *_file: below /proc and /sys
 //   epoll_own: the ADD of an eventfd, or of a guest's timer; epoll_watch: of the watchdog's timer
 //   epoll_first: the first epoll_wait on an epoll instance, which also counts as epoll_wait
-//   fcntl_set: F_SETFL                             getsockopt_error: SO_ERROR
+//   fcntl_set: F_SETFL; fcntl_pipe: F_SETPIPE_SZ   getsockopt_error: SO_ERROR
 //   futex_timed: a wait with a deadline            nofile: RLIMIT_NOFILE
 //   close_file: of a descriptor from openat        getaddrinfo_system: EAI_SYSTEM, with an errno
 //   dirents: getdents64                            fork: VOLT_START_CHILD
@@ -61,10 +61,12 @@
     X_(accept4) X_(alloc) X_(bind) X_(chmod) X_(chown) X_(clock) X_(close) X_(close_file)          \
     X_(connect) X_(dirents) X_(epoll_add) X_(epoll_create1) X_(epoll_del) X_(epoll_first)          \
     X_(epoll_mod) X_(epoll_own) X_(epoll_pwait2) X_(epoll_wait) X_(epoll_watch) X_(eventfd)        \
-    X_(fcntl_get) X_(fcntl_set) X_(fdatasync) X_(flock) X_(fork) X_(fsync) X_(ftruncate)           \
+    X_(fcntl_get) X_(fcntl_pipe) X_(fcntl_set) X_(fdatasync) X_(flock) X_(fork) X_(fsync)          \
+    X_(ftruncate)                                                                                  \
     X_(futex_timed) X_(futex_wait) X_(getaddrinfo) X_(getaddrinfo_system) X_(getpeername)          \
     X_(getrandom) X_(getsockname) X_(getsockopt) X_(getsockopt_cred) X_(getsockopt_domain)         \
     X_(getsockopt_error) X_(getsockopt_pidfd) X_(if_indextoname) X_(if_nametoindex) X_(ioctl)      \
+    X_(ioctl_nxcl)                                                                                 \
     X_(kill) X_(kill_group) X_(listen) X_(mkdir) X_(mmap) X_(munmap) X_(nofile) X_(open)           \
     X_(open_device) X_(open_dir) X_(openat) X_(openat_new) X_(pidfd_open) X_(pipe2)                \
     X_(pipe2_child) X_(poll) X_(pread) X_(preadv2) X_(pthread_attr_init)                           \
@@ -235,6 +237,7 @@ static void make_an_edge(int fd) {
 
 #define VOLT_SYS(name_, ...) fault_##name_(__VA_ARGS__)
 #define VOLT_PANIC(text_) fail("%s", text_)
+#define VOLT_PIPE_MANY 2 // so that the copies of the scenarios ask for a larger pipe
 #define VOLT_FORK_WORD() NULL // as before Linux 4.14
 #define fault_cfgetospeed cfgetospeed
 #define fault_cfsetispeed cfsetispeed
@@ -251,7 +254,8 @@ static void make_an_edge(int fd) {
 #define fault_flock(...) FAULTY(flock, __VA_ARGS__)
 #define fault_getpeername(...) FAULTY(getpeername, __VA_ARGS__)
 #define fault_getsockname(...) FAULTY(getsockname, __VA_ARGS__)
-#define fault_ioctl(...) FAULTY(ioctl, __VA_ARGS__)
+#define fault_ioctl(fd_, request_) \
+    (fails(request_ == TIOCNXCL ? C_ioctl_nxcl : C_ioctl) ? -1 : ioctl(fd_, request_))
 #define fault_listen(...) FAULTY(listen, __VA_ARGS__)
 #define fault_poll(...) FAULTY(poll, __VA_ARGS__)
 #define fault_sched_getaffinity(...) FAULTY(sched_getaffinity, __VA_ARGS__)
@@ -633,7 +637,10 @@ static int fault_fcntl(int fd, int op, ...) {
     va_end(ap);
     if (op == F_GETFD) return fcntl(fd, op);
     if (op == F_DUPFD_CLOEXEC) return opened(fcntl(fd, op, flags), FD_DATA);
-    if (fails(op == F_GETFL ? C_fcntl_get : C_fcntl_set)) return -1;
+    if (fails(op == F_GETFL        ? C_fcntl_get
+              : op == F_SETPIPE_SZ ? C_fcntl_pipe
+                                   : C_fcntl_set))
+        return -1;
     if (kind_of(fd) == FD_CHILD && op == F_SETFL && flags & O_NONBLOCK) // of this process
         __atomic_store_n(&fd_kind[fd], (unsigned char)FD_DATA, __ATOMIC_RELEASE);
     return fcntl(fd, op, flags);

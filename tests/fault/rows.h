@@ -105,6 +105,7 @@ static const row rows[] = {
     ROW(epoll_del, FAIL, ALWAYS, HARMLESS, ENOENT, EBADF, EPERM, ENOMEM),
     ROW(fcntl_get, FAIL, ALWAYS, LOUD, EBADF),
     ROW(fcntl_set, FAIL, ALWAYS, LOUD, EPERM, EACCES),
+    ROW(fcntl_pipe, FAIL, ALWAYS, HARMLESS, EPERM, EBUSY, ENOMEM),
     ROW(poll, FAIL, ALWAYS, LOUD, ENOMEM),
     ROW(poll, FAIL, STORM, HARMLESS, EINTR),
     ROW(read_data, FAIL, ALWAYS, LOUD, ECONNRESET, ETIMEDOUT, EIO, ENOMEM, ENOTCONN, EISDIR),
@@ -219,6 +220,7 @@ static const row rows[] = {
     GIVES(flock, FAIL, ALWAYS, 0, EBUSY, EAGAIN), // of a path: EADDRINUSE
     ROW(flock, FAIL, ALWAYS, LOUD, EINTR, ENOLCK),
     ROW(ioctl, FAIL, ALWAYS, LOUD, ENOTTY, EIO),
+    ROW(ioctl_nxcl, FAIL, ALWAYS, HARMLESS, ENOTTY, EIO),
 
     // files
     ROW(openat, FAIL, ALWAYS, LOUD, ENOENT, EACCES, EMFILE, ENFILE, ENOMEM, EINTR, EISDIR, ELOOP,

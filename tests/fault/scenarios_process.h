@@ -275,9 +275,10 @@ STATE(raw_terminal, volt_tty tty; int master, fd; char path[64];) {
         s->rc = volt_tty_raw(&s->tty, s->fd);
         CHECK_EQ(is_raw(s->fd), s->rc == 0);
         KEEP(s->rc);
+        if (s->first == 0) KEEP_AWAIT(volt_write_all(cx, s->fd, "ab", 2));
         volt_tty_restore(&s->tty);
         if (!is_hit() || (!KNOWN_DEFECTS && inject.f.value == EINTR)) CHECK(!is_raw(s->fd));
-        drop(s->fd);
+        volt_close(cx, s->fd);
     }
     drop(s->master);
     VOLT_END(s->first);

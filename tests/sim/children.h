@@ -99,6 +99,7 @@ SIM_FN int sim_start_child(const char *arg, int report_fd, const int *fds, int n
         sim_fail("simulation: the argument of a child");
     c->state = SIM_CHILD_RUNS;
     c->report = sim__file_at(report_fd);
+    if (!c->report || !c->report->peer) sim_fail("simulation: the report of a child");
     c->report->refs++;
     if (c->report->peer->cap < sizeof c->error) c->report->peer->cap = sizeof c->error;
     c->report->peer->is_whole = 1;

@@ -25,17 +25,17 @@ static const volt_record_format text_formats[] = {
 
 // ---- a text that two tasks know: the i-th unit of it follows from its number
 
-typedef struct text {
+typedef struct line_text {
     int n_users, kind, n_units, n_put, n_got, is_ended, is_whole; // whole: all is written
     uint32_t id;
     uint64_t got, put; // bytes, of TEXT_BYTES
     const volt_record_format *format;
-} text;
-static text texts[TEXTS];
+} line_text;
+static line_text texts[TEXTS];
 
-static text *text_take(void) {
+static line_text *text_take(void) {
     for (int i = 0; i < TEXTS; i++) {
-        text *t = &texts[i];
+        line_text *t = &texts[i];
         if (t->n_users) continue;
         memset(t, 0, sizeof *t);
         t->n_users = 1;
@@ -47,19 +47,19 @@ static text *text_take(void) {
     }
     return NULL;
 }
-static int is_record(const text *t) {
+static int is_record(const line_text *t) {
     return t->kind == TEXT_RECORDS || t->kind == TEXT_SKIP_RECORDS;
 }
-static const char *unit_end(const text *t, int i) {
+static const char *unit_end(const line_text *t, int i) {
     if (t->kind == TEXT_UNTIL) return "ab";
     return i % 3 == 0 && t->kind != TEXT_CUT ? "\r\n" : "\n";
 }
-static size_t record_head(const text *t) {
+static size_t record_head(const line_text *t) {
     const volt_record_format *f = t->format;
     return f->header ? f->header : f->offset + (f->width ? f->width : 4);
 }
 // Writes the unit without its end or header; it contains no end. Returns its length.
-static size_t unit_fill(const text *t, int i, char *out) {
+static size_t unit_fill(const line_text *t, int i, char *out) {
     size_t most = READER_BYTES - (is_record(t) ? record_head(t) : 2);
     if (t->kind == TEXT_CUT || t->kind == TEXT_SKIP || t->kind == TEXT_SKIP_RECORDS)
         most = LONGEST_UNIT;
@@ -68,7 +68,7 @@ static size_t unit_fill(const text *t, int i, char *out) {
         out[k] = sim_mix((uint64_t)t->id * 77 + (uint64_t)i * 64 + k) % 2 ? 'a' : 'c';
     return n;
 }
-static int unit_fits(const text *t, int i, size_t len) {
+static int unit_fits(const line_text *t, int i, size_t len) {
     return len + (is_record(t) ? record_head(t) : strlen(unit_end(t, i))) <= READER_BYTES;
 }
 
@@ -78,7 +78,7 @@ typedef struct text_out {
     volt_frame frame;
     volt_timer timer;
     volt_writer w;
-    text *t;
+    line_text *t;
     int fd, has_limits;
     size_t n, at; // of the unit in `unit`
     int64_t limit, rc;
@@ -119,7 +119,7 @@ static volt_poll text_flush(volt_cx *cx, text_out *o) {
 }
 // Puts the next unit. Returns 0 if it must be flushed before.
 static int text_put(text_out *o) {
-    text *t = o->t;
+    line_text *t = o->t;
     if (t->kind == TEXT_BYTES) {
         o->n = prog_below(UNIT_BYTES);
         o->at = 0;
@@ -165,7 +165,7 @@ typedef struct text_in {
     volt_frame frame;
     volt_timer timer;
     volt_reader r;
-    text *t;
+    line_text *t;
     int fd, has_limits, how;
     size_t n, at; // at: of a unit that comes in pieces
     int64_t limit, rc;
@@ -190,7 +190,7 @@ static volt_poll text_wait(volt_cx *cx, text_in *o) {
 }
 // The next unit, or a part of it at the end of the stream.
 static void unit_got(text_in *o, int is_part) {
-    text *t = o->t;
+    line_text *t = o->t;
     const char *data = o->span.data;
     size_t len = unit_fill(t, t->n_got, o->unit), n = o->span.len;
     if (is_record(t) && t->format->keeps_header) {
@@ -207,7 +207,7 @@ static void unit_got(text_in *o, int is_part) {
     t->n_got++;
 }
 static void text_bytes(text_in *o) {
-    text *t = o->t;
+    line_text *t = o->t;
     size_t n = o->rc > 0 ? (size_t)o->rc : 0;
     const char *from = o->how == BYTES_FILL ? o->span.data : o->bytes;
     if (o->how == BYTES_EXACT && o->rc < 0) n = volt_reader_moved(&o->r);
@@ -218,7 +218,7 @@ static void text_bytes(text_in *o) {
 }
 // Returns 1 at the end.
 static int text_settle(text_in *o, int id) {
-    text *t = o->t;
+    line_text *t = o->t;
     sim__trace("text on %d: kind %d, unit %d gives %d", o->fd, t->kind, t->n_got, (int)o->rc);
     if (o->rc == -ECANCELED) SIM_CHECK(may_be_cancelled(id));
     if (t->kind == TEXT_BYTES) {
@@ -242,7 +242,7 @@ static int text_settle(text_in *o, int id) {
     return 0;
 }
 static void text_end(const text_in *o) {
-    const text *t = o->t;
+    const line_text *t = o->t;
     if (o->rc == -ECANCELED) return;
     if (o->rc != 0 && o->rc != -EPIPE && t->kind != TEXT_BYTES) SIM_CHECK(prog.may_fail);
     if (o->rc < 0 && o->rc != -EPIPE) return;

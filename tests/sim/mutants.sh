@@ -596,10 +596,10 @@ list() {
 - while (c->in_pipe_ + c->n_ > 0 && c->n_copied_ < c->limit_) {
 + while (c->in_pipe_ + c->n_ > 0 && c->n_copied_ < c->limit_ && c->rc_ != -ECANCELED) {
 @ copy-pipe-shared: the pipe of a copy that ends early is kept for others, with its bytes
-- if (c->pipe_[0] >= 0) volt__pipe_give(cx->rt_, c->pipe_, 0);
-+ if (c->pipe_[0] >= 0) volt__pipe_give(cx->rt_, c->pipe_, 1);
+- if (c->pipe_[0] >= 0) volt__pipe_give(cx->rt_, c, 0);
++ if (c->pipe_[0] >= 0) volt__pipe_give(cx->rt_, c, 1);
 @ copy-pipe-lost: the pipe of a copy that ends early stays open
-- if (c->pipe_[0] >= 0) volt__pipe_give(cx->rt_, c->pipe_, 0);
+- if (c->pipe_[0] >= 0) volt__pipe_give(cx->rt_, c, 0);
 + (void)0;
 @ relay-endless: a relay does not pass on an end
 - VOLT_AWAIT(volt_stream_end(cx, r->way_[i].to_));

@@ -272,7 +272,7 @@ static void take_prepare(flow_side *me, const packet_op *o) {
     memset(me->in, 0xaa, sizeof me->in);
     memset(me->in_msg, 0, sizeof me->in_msg);
     for (int i = 0; i < FLOW_BATCH; i++) {
-        size_t cut = o->limit % PACKET_BYTES;
+        size_t cut = (size_t)o->limit % PACKET_BYTES;
         struct msghdr *m = &me->in_msg[i].msg_hdr;
         me->in_part[i][0].iov_base = me->in[i];
         me->in_part[i][0].iov_len = cut;
