@@ -60,7 +60,7 @@ ROOT_TEST(datagram_is_received_once_and_answered, {
             memset(s->buf, 0xff, sizeof s->buf);
             VOLT_AWAIT(s->rc, volt_recvfrom(cx, s->client, s->buf, sizeof s->buf, 0, &s->from));
             CHECK_EQ(s->rc, s->i);
-            CHECK(volt_addr_equal(&s->from, &s->to));
+            CHECK_EQ(memcmp(&s->from, &s->to, sizeof s->to), 0); // to the last byte
             for (int j = 0; j < s->i; j++) CHECK_EQ(s->buf[j], s->i);
         }
         volt_cancel(&s->h);
@@ -109,7 +109,7 @@ ROOT_TEST_1(datagram_that_is_too_long_is_an_error_or_its_length, {
 }
 ROOT_TEST_1(refused_datagram_is_reported_once, {
     int fd, other;
-    volt_addr a, gone;
+    volt_addr a, gone, from;
     char c;
     int64_t rc;
     int i;
@@ -122,8 +122,10 @@ ROOT_TEST_1(refused_datagram_is_reported_once, {
     CHECK_EQ(s->rc, 0);
     VOLT_AWAIT(s->rc, volt_send(cx, s->fd, "x", 1, 0));
     CHECK_EQ(s->rc, 1);
-    VOLT_AWAIT(s->rc, volt_recv(cx, s->fd, &s->c, 1, 0));
+    s->from = s->a;
+    VOLT_AWAIT(s->rc, volt_recvfrom(cx, s->fd, &s->c, 1, 0, &s->from));
     CHECK_EQ(s->rc, -ECONNREFUSED);
+    CHECK(volt_addr_equal(&s->from, &s->a)); // none was received: unchanged
     VOLT_AWAIT(s->rc, volt_send(cx, s->fd, "x", 1, 0));
     CHECK_EQ(s->rc, 1);
     s->rc = 0;
@@ -396,7 +398,8 @@ TEST(control_data_of_other_kinds_is_skipped) {
                   { IPPROTO_IP, IPV6_PKTINFO, 0 },
                   { SOL_SOCKET, IP_TTL, 0 },
                   { SOL_SOCKET, IP_TOS, 0 },
-                  { SOL_SOCKET, 104, 0 } };
+                  { SOL_SOCKET, 104, 0 },
+                  { SOL_SOCKET, -1, 0 } }; // without data
     enum { N_ITEMS = sizeof items / sizeof items[0] };
     for (size_t i = 0; i < 2 * N_ITEMS; i++) {
         carrier c;
@@ -409,11 +412,12 @@ TEST(control_data_of_other_kinds_is_skipped) {
         for (int k = 0; k < 2; k++) {
             item->cmsg_level = k ? IPPROTO_IP : items[i % N_ITEMS].level;
             item->cmsg_type = k ? IP_TTL : items[i % N_ITEMS].type;
-            item->cmsg_len = CMSG_LEN(sizeof values[k]);
-            memcpy(CMSG_DATA(item), &values[k], sizeof values[k]);
-            item = (struct cmsghdr *)(void *)((char *)item + CMSG_SPACE(sizeof values[k]));
+            size_t n = item->cmsg_type < 0 ? 0 : sizeof values[k];
+            item->cmsg_len = CMSG_LEN(n);
+            memcpy(CMSG_DATA(item), &values[k], n);
+            item = (struct cmsghdr *)(void *)((char *)item + CMSG_SPACE(n));
+            if (k == !is_last) c.m.msg_controllen = (size_t)((char *)item - (char *)&c.control);
         }
-        c.m.msg_controllen = (is_last ? 1 : 2) * CMSG_SPACE(sizeof values[0]);
         volt_msg_info_get(&c.m, &info);
         CHECK_EQ(info.has, is_last ? has : has | VOLT_MSG_TTL);
         CHECK_EQ(info.ttl, !is_last ? 5 : has == VOLT_MSG_TTL ? 7 : 0);

@@ -5,6 +5,7 @@
 #include "test.h"
 #include "tasks.h"
 #include <dirent.h>
+#include <limits.h>
 #include <sys/wait.h>
 
 // The arguments of `sh -c TEXT`, which outlive an await.
@@ -176,18 +177,26 @@ ROOT_TEST_1(process_is_searched_for_in_each_directory_of_path, {
     } cases[] = { { ".", 0 }, { "", 0 }, { ":/bin", 0 }, { "/bin:", 0 }, { "/none:.", 0 },
                   { "/dev/null:.", 0 },     // no directory
                   { "sub:.", 0 },           // there it may not be run
-                  { "sub", -EACCES }, { "sub:/none", -EACCES }, { "/none", -ENOENT } };
+                  { "sub", -EACCES }, { "sub:/none", -EACCES }, { "/none", -ENOENT },
+                  { "bad:.", -ENOEXEC }, // an error of its own: no further one is tried
+                  { NULL, 0 }, { NULL, -ENOENT } }; // as long as a path may be; longer
     static const char *const argv[] = { "volt-tool", NULL };
-    static char dir[] = "/tmp/volt-path-XXXXXX";
+    static char dir[] = "/tmp/volt-path-XXXXXX", dots[PATH_MAX + 1];
     VOLT_BEGIN(cx, s);
     CHECK(mkdtemp(dir));
     CHECK_EQ(chdir(dir), 0);
     CHECK_EQ(mkdir("sub", 0700), 0);
+    CHECK_EQ(mkdir("bad", 0700), 0);
     close(open("sub/volt-tool", O_CREAT | O_WRONLY, 0600));
+    close(open("bad/volt-tool", O_CREAT | O_WRONLY, 0700));
+    for (int i = 0; i < PATH_MAX; i++) dots[i] = i % 2 ? '/' : '.';
     CHECK_EQ(symlink("/bin/true", "volt-tool"), 0);
     s->o.argv = argv;
     for (s->i = 0; s->i < (int)(sizeof cases / sizeof cases[0]); s->i++) {
-        setenv("PATH", cases[s->i].path, 1);
+        const size_t longest = PATH_MAX - 2 - strlen(argv[0]);
+        dots[longest + (cases[s->i].rc < 0)] = 0;
+        setenv("PATH", cases[s->i].path ? cases[s->i].path : dots, 1);
+        dots[longest] = longest % 2 ? '/' : '.';
         VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
         CHECK_EQ(s->rc, cases[s->i].rc);
         if (s->rc < 0) continue;
@@ -196,7 +205,9 @@ ROOT_TEST_1(process_is_searched_for_in_each_directory_of_path, {
     }
     unlink("volt-tool");
     unlink("sub/volt-tool");
+    unlink("bad/volt-tool");
     rmdir("sub");
+    rmdir("bad");
     CHECK_EQ(chdir("/"), 0);
     CHECK_EQ(rmdir(dir), 0);
     VOLT_END(0);

@@ -250,6 +250,18 @@ ROOT_TEST_1(reader_fills_reads_and_gives_the_rest_as_a_stream, {
         volt_reader_init(&s->r, stream_of(&s->in), s->buf, sizeof s->buf, VOLT_LONG_STOP);
         VOLT_AWAIT(s->rc, volt_read_to_end(cx, &s->r, s->out, 25));
         CHECK_EQ(s->rc, -EMSGSIZE);
+        // a whole buffer; a short read goes by way of it, and a long one past it
+        s->in = (script){ .in = text, .n_in = 26, .piece = s->piece };
+        volt_reader_init(&s->r, stream_of(&s->in), s->buf, sizeof s->buf, VOLT_LONG_STOP);
+        VOLT_AWAIT(s->rc, volt_fill(cx, &s->r, sizeof s->buf, &s->span));
+        CHECK(s->rc == 8 && memcmp(s->span.data, text, 8) == 0);
+        volt_consume(&s->r, 8);
+        VOLT_AWAIT(s->rc, volt_reader_read(cx, &s->r, s->out, 1));
+        CHECK(s->rc == 1 && s->out[0] == text[8]);
+        CHECK_EQ(volt_buffered(&s->r).len, (s->piece < 8 ? s->piece : 8) - 1);
+        volt_consume(&s->r, volt_buffered(&s->r).len);
+        VOLT_AWAIT(s->rc, volt_reader_read(cx, &s->r, s->out, 10));
+        CHECK_EQ(s->rc, s->piece < 10 ? s->piece : 10);
         s->in.error = -ECONNRESET;
         volt_reader_init(&s->r, stream_of(&s->in), s->buf, sizeof s->buf, VOLT_LONG_STOP);
         VOLT_AWAIT(s->rc, volt_read_line(cx, &s->r, &s->span));
@@ -354,6 +366,16 @@ ROOT_TEST_1(bad_records_are_refused, {
     s->f = (volt_record_format){ .offset = 4, .width = 4, .header = 6 };
     VOLT_AWAIT(s->rc, volt_read_record(cx, &s->r, &s->f, &s->span));
     CHECK_EQ(s->rc, -EINVAL);
+    // a header that just fits into the buffer, and one that does not
+    static const char empty[sizeof s->buf] = "";
+    s->in = (script){ .in = empty, .n_in = sizeof empty, .piece = 3 };
+    volt_reader_init(&s->r, stream_of(&s->in), s->buf, sizeof s->buf, VOLT_LONG_STOP);
+    s->f = (volt_record_format){ .header = sizeof s->buf + 1 };
+    VOLT_AWAIT(s->rc, volt_read_record(cx, &s->r, &s->f, &s->span));
+    CHECK_EQ(s->rc, -EINVAL);
+    s->f.header = sizeof s->buf;
+    VOLT_AWAIT(s->rc, volt_read_record(cx, &s->r, &s->f, &s->span));
+    CHECK(s->rc == 1 && s->span.len == 0);
     VOLT_END(0);
 }
 
@@ -674,14 +696,17 @@ ROOT_TEST_1(copy_after_a_cancellation_keeps_to_its_own_limit, {
     }
     VOLT_END(0);
 }
-// A file that was opened for appending refuses splice(2) when the bytes are in the pipe already;
-// the buffer is smaller than they are.
-ROOT_TEST_1(copy_to_an_appended_file_goes_through_the_buffer, {
-    int in[2], log;
+// A file that was opened for appending refuses splice(2) when the bytes are in the pipe already.
+// The buffer of the caller is smaller than they are.
+typedef struct {
+    volt_frame frame;
+    int in[2], log, is_given;
     volt_copier c;
     char buf[16], text[100];
     int64_t rc;
-}) {
+} appender;
+static volt_poll appender_run(volt_cx *cx, void *arg) {
+    appender *s = (appender *)arg;
     VOLT_BEGIN(cx, s);
     char name[] = "/tmp/volt-test-XXXXXX";
     s->log = mkstemp(name);
@@ -691,8 +716,15 @@ ROOT_TEST_1(copy_to_an_appended_file_goes_through_the_buffer, {
     for (int i = 0; i < 100; i++) s->text[i] = (char)pattern((size_t)i);
     CHECK_EQ(write(s->in[1], s->text, 100), 100);
     volt_close(cx, s->in[1]);
-    volt_copier_init(&s->c, volt_stream_of(s->in[0]), volt_stream_of(s->log), s->buf,
-                     sizeof s->buf);
+    volt_copier_init(&s->c, volt_stream_of(s->in[0]), volt_stream_of(s->log),
+                     s->is_given ? s->buf : NULL, sizeof s->buf);
+    if (!s->is_given) { // there is no memory for one: the bytes stay where they are
+        test_heap.fail_at = test_heap.n_allocs + 1;
+        VOLT_AWAIT(s->rc, volt_copy(cx, &s->c, VOLT_ALL));
+        CHECK_EQ(s->rc, -ENOMEM);
+        CHECK_EQ(volt_copy_failed_at(&s->c), VOLT_OUT);
+        test_heap.fail_at = 0;
+    }
     VOLT_AWAIT(s->rc, volt_copy(cx, &s->c, VOLT_ALL));
     CHECK_EQ(s->rc, 0);
     CHECK_EQ(volt_copied(&s->c), 100);
@@ -703,6 +735,14 @@ ROOT_TEST_1(copy_to_an_appended_file_goes_through_the_buffer, {
     volt_close(cx, s->in[0]);
     volt_close(cx, s->log);
     VOLT_END(0);
+}
+TEST(copy_to_an_appended_file_goes_through_a_buffer) {
+    for (int i = 0; i < 2; i++) {
+        appender s;
+        memset(&s, 0, sizeof s);
+        s.is_given = i;
+        CHECK_EQ(run_on(1, appender_run, &s), 0);
+    }
 }
 ROOT_TEST_1(closed_and_reset_connection_has_no_end, {
     int lfd, fd, got;
