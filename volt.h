@@ -1195,6 +1195,8 @@ typedef struct volt_reader {
     const void *self_; // debug builds find a reader that was copied
     size_t cap_, from_, to_, scanned_, moved_;
     uint64_t skip_;    // bytes of a record that are to be dropped
+    char sought_[8];   // the delimiter that was sought last, unless it is longer
+    size_t n_sought_;
     uint8_t policy_, is_end_, is_skipping_, is_moving_;
 } volt_reader;
 // The form of a record: a header, in which a number of `width` bytes at `offset` is the length of
@@ -7726,7 +7728,6 @@ struct volt_rt {
     uint32_t pipes_lock, n_pipes;
     uint32_t n_big_pipes;          // W under pipes_lock, R any (hint): those in use included
     volt__pipe pipes[VOLT__PIPES]; // under pipes_lock: empty pipes, for the next copy
-    uint32_t knows_segments;   // W any, R any: 1 once the kernel was seen to know UDP_SEGMENT
 };
 
 // If VOLT_MAX_WORKERS is 1, this constant lets the compiler drop all code for several workers.
@@ -15650,10 +15651,18 @@ static int volt__message_int(const struct cmsghdr *c) {
     memcpy(&value, CMSG_DATA(c), sizeof value);
     return value;
 }
+// Returns the size that a whole item has at least.
+static size_t volt__msg_info_size(int level, int type) {
+    if (level == IPPROTO_IP && type == IP_PKTINFO) return sizeof(struct in_pktinfo);
+    if (level == IPPROTO_IPV6 && type == IPV6_PKTINFO) return sizeof(struct in6_pktinfo);
+    return level == IPPROTO_IP && type == IP_TOS ? 1 : sizeof(int);
+}
 static void volt__msg_info_add(volt_msg_info *out, const struct cmsghdr *c) {
     struct in_pktinfo v4;
     struct in6_pktinfo v6;
     int level = c->cmsg_level, type = c->cmsg_type;
+    // the kernel cuts the last item where the room ends
+    if (c->cmsg_len < CMSG_LEN(volt__msg_info_size(level, type))) return;
     if (level == IPPROTO_IP && type == IP_PKTINFO) {
         memcpy(&v4, CMSG_DATA(c), sizeof v4);
         volt__msg_info_local(out, AF_INET, &v4.ipi_spec_dst, (unsigned)v4.ipi_ifindex);
@@ -15745,17 +15754,13 @@ typedef struct volt__message_segments {
     volt_msg_info info;
     char *buf;
     size_t len, size;
-    uint32_t *is_known; // of the runtime: 1 if the kernel knows UDP_SEGMENT
 } volt__message_segments;
-// A kernel without UDP_SEGMENT (before Linux 4.18) ignores this control data, and would send all as
-// one datagram. So the option is read until it was once there.
-static int volt__message_knows_segments(const volt__message_segments *s, int fd) {
+// A kernel without UDP_SEGMENT (before Linux 4.18), and a socket that is not of UDP, ignore this
+// control data, and would send all as one datagram. So the option is read first.
+static int volt__message_knows_segments(int fd) {
     int size = 0;
     socklen_t len = sizeof size;
-    if (volt__load_rlx(s->is_known)) return 1; // rlx: the kernel does not change
-    if (VOLT_SYS(getsockopt, fd, IPPROTO_UDP, VOLT__UDP_SEGMENT, &size, &len) < 0) return 0;
-    volt__store_rlx(s->is_known, 1u); // rlx: as above
-    return 1;
+    return VOLT_SYS(getsockopt, fd, IPPROTO_UDP, VOLT__UDP_SEGMENT, &size, &len) == 0;
 }
 // Sends up to 64 datagrams from `at` on as one. Returns the number of bytes or -errno.
 static int64_t volt__send_joined(int fd, volt__message_segments *s, size_t at) {
@@ -15802,7 +15807,7 @@ static int64_t volt__send_segments_call(int fd, void *arg) {
     volt__message_segments *s = (volt__message_segments *)arg;
     size_t at = 0;
     int is_apart = s->size > VOLT__SEGMENTS_BYTES / 2 || s->len <= s->size;
-    if (!is_apart) is_apart = !volt__message_knows_segments(s, fd);
+    if (!is_apart) is_apart = !volt__message_knows_segments(fd);
     while (at < s->len) {
         int64_t rc = is_apart ? volt__send_apart(fd, s, at) : volt__send_joined(fd, s, at);
         if (!is_apart && volt__is_not_joined(rc)) {
@@ -15826,7 +15831,6 @@ VOLT_API volt_poll volt_send_segments(volt_cx *cx, int fd, const void *buf, size
     s.buf = (char *)(uintptr_t)buf; // only read
     s.len = len;
     s.size = segment;
-    s.is_known = &cx->rt_->knows_segments;
     return volt__message_poll(cx, fd, VOLT__WR, volt__send_segments_call, &s);
 }
 static int64_t volt__recv_segments_call(int fd, void *arg) {
@@ -16731,6 +16735,14 @@ static int volt__reader_too_long(volt_reader *r, size_t n, volt_span *out) {
     r->is_skipping_ = 1;
     return -EMSGSIZE;
 }
+// Called before a scan: what was scanned for another delimiter does not count.
+static void volt__reader_seek(volt_reader *r, const void *delimiter, size_t n) {
+    int is_same = n == r->n_sought_ && n <= sizeof r->sought_ &&
+                  memcmp(r->sought_, delimiter, n) == 0;
+    if (!is_same || r->scanned_ < r->from_) r->scanned_ = r->from_;
+    r->n_sought_ = n;
+    if (n <= sizeof r->sought_) memcpy(r->sought_, delimiter, n);
+}
 // Returns the position of the next delimiter, or to_ if there is none; then scanned_ is the first
 // position at which one may still begin.
 static size_t volt__reader_scan(volt_reader *r, const char *delimiter, size_t n) {
@@ -16749,7 +16761,7 @@ static size_t volt__reader_scan(volt_reader *r, const char *delimiter, size_t n)
 }
 VOLT_API int volt_try_read_until(volt_reader *r, const void *delimiter, size_t n, volt_span *out) {
     if (n == 0) return -EINVAL;
-    if (r->scanned_ < r->from_) r->scanned_ = r->from_;
+    volt__reader_seek(r, delimiter, n);
     for (;;) {
         size_t at = volt__reader_scan(r, (const char *)delimiter, n);
         int is_found = at < r->to_;
@@ -17497,8 +17509,8 @@ VOLT_API void volt_copier_close(volt_cx *cx, volt_copier *c) {
 
 // ---- by splice
 
-// Returns 1 if the call may have raised SIGPIPE: also if it was cut, because the kernel raises it for
-// the second part of a transfer, and returns the length of the first.
+// Returns 1 if the call may have raised SIGPIPE: also if it was cut, because the kernel may raise it
+// for the second part of a transfer, and return the length of the first.
 static int volt__copy_may_signal(ssize_t n, int error, size_t len) {
     return n < 0 ? error == EPIPE : (size_t)n < len;
 }
@@ -18106,12 +18118,15 @@ enum { VOLT__PROCESS_NONE, VOLT__PROCESS_RUNS, VOLT__PROCESS_COLLECTED };
 static int volt__process_pipe(int i, int *ours) {
     int fd[2];
     if (VOLT_SYS(pipe2, fd, O_CLOEXEC) < 0) return -errno;
-    *ours = fd[i == 0];
-    int mode = VOLT_SYS(fcntl, *ours, F_GETFL);
-    // our end alone: programs do not expect a standard stream that is non-blocking
-    if (mode >= 0 && VOLT_SYS(fcntl, *ours, F_SETFL, mode | O_NONBLOCK) >= 0) return fd[i != 0];
-    int error = errno;
-    for (int k = 0; k < 2; k++) VOLT_SYS(close, fd[k]);
+    // Our end is no standard stream, not even of a program that has closed these. It alone is
+    // non-blocking: programs do not expect that of a standard stream.
+    *ours = VOLT_SYS(fcntl, fd[i == 0], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int mode = *ours < 0 ? -1 : VOLT_SYS(fcntl, *ours, F_GETFL), error = 0;
+    if (mode < 0 || VOLT_SYS(fcntl, *ours, F_SETFL, mode | O_NONBLOCK) < 0) error = errno;
+    VOLT_SYS(close, fd[i == 0]);
+    if (error == 0) return fd[i != 0];
+    VOLT_SYS(close, fd[i != 0]);
+    if (*ours >= 0) VOLT_SYS(close, *ours);
     *ours = -1;
     return -error;
 }

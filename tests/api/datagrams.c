@@ -426,6 +426,34 @@ TEST(control_data_of_other_kinds_is_skipped) {
     }
 }
 
+// The kernel cuts the last item where the room ends: it says nothing then.
+TEST(control_data_that_is_cut_is_not_read) {
+    volt_addr a;
+    unsigned len;
+    int fd = udp_on("127.0.0.1", &(volt_udp_options){ .has_info = 1 }, &a);
+    const struct sockaddr *sa = volt_addr_sockaddr(&a, &len);
+    for (size_t n = 0; n < 100; n++) {
+        char byte, *room = (char *)malloc(n); // so that a read beyond it is found
+        struct iovec part = { &byte, 1 };
+        struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = room,
+                            .msg_controllen = n };
+        volt_msg_info info;
+        CHECK_EQ(sendto(fd, "x", 1, 0, sa, len), 1);
+        CHECK_EQ(recvmsg(fd, &m, 0), 1);
+        volt_msg_info_get(&m, &info);
+        uint32_t want = 0; // the kernel's order: address, TTL, TOS
+        if (n >= CMSG_LEN(sizeof(struct in_pktinfo))) want |= VOLT_MSG_LOCAL | VOLT_MSG_INTERFACE;
+        size_t at = CMSG_SPACE(sizeof(struct in_pktinfo));
+        if (n >= at + CMSG_LEN(sizeof(int))) want |= VOLT_MSG_TTL;
+        at += CMSG_SPACE(sizeof(int));
+        if (n >= at + CMSG_LEN(1)) want |= VOLT_MSG_TOS;
+        else want |= VOLT_MSG_INFO_IS_CUT;
+        CHECK_EQ(info.has, want);
+        free(room);
+    }
+    close(fd);
+}
+
 // ---- segments
 
 enum { BULK = 100000, SEGMENT = 1200 };
@@ -485,6 +513,28 @@ ROOT_TEST_1(segments_arrive_as_datagrams, {
     }
     free(s->data);
     free(s->room);
+    VOLT_END(0);
+}
+// A unix socket skips the control data of UDP_SEGMENT, whatever a UDP socket has shown before.
+ROOT_TEST_1(segments_of_a_unix_socket_are_datagrams, {
+    int fd[2], udp, i;
+    volt_addr a;
+    char out[300], in[400];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->udp = udp_on("127.0.0.1", NULL, &s->a);
+    VOLT_AWAIT(s->rc, volt_send_segments(cx, s->udp, s->out, 300, 100, &s->a));
+    CHECK_EQ(s->rc, 300);
+    CHECK_EQ(volt_socketpair(SOCK_DGRAM, s->fd), 0);
+    VOLT_AWAIT(s->rc, volt_send_segments(cx, s->fd[0], s->out, 300, 100, NULL));
+    CHECK_EQ(s->rc, 300);
+    for (s->i = 0; s->i < 3; s->i++) {
+        VOLT_AWAIT(s->rc, volt_recv(cx, s->fd[1], s->in, sizeof s->in, 0));
+        CHECK_EQ(s->rc, 100);
+    }
+    volt_close(cx, s->udp);
+    for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
     VOLT_END(0);
 }
 ROOT_TEST_1(segments_of_a_bad_size_are_refused, {

@@ -239,6 +239,23 @@ ROOT_TEST_1(process_gets_as_many_descriptors_as_there_is_room_for, {
     no_child_is_left();
     VOLT_END(0);
 }
+// A program that has closed its standard input, whose number is the end of the first pipe.
+ROOT_TEST_1(pipe_with_descriptor_0_is_closed, {
+    volt_process p;
+    volt_process_options o;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(close(STDIN_FILENO), 0);
+    s->o.argv = SH("exit 0");
+    s->o.out = VOLT_STDIO_PIPE;
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, NULL));
+    volt_process_close(cx, &s->p);
+    CHECK_EQ(open("/dev/null", O_RDONLY), STDIN_FILENO);
+    VOLT_END(0);
+}
 // Descriptors that trade places, and one that goes to two.
 ROOT_TEST_1(process_descriptors_may_trade_places, {
     runner r;

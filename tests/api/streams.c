@@ -164,6 +164,23 @@ ROOT_TEST_1(delimiters_of_several_bytes_are_found_at_every_cut, {
     }
     VOLT_END(0);
 }
+// A search that has found nothing does not count for another delimiter.
+ROOT_TEST_1(delimiters_may_change_between_two_calls, {
+    script in;
+    volt_reader r;
+    volt_span span;
+    char buf[20];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->in = (script){ .in = "key:value", .n_in = 9, .piece = 9 };
+    volt_reader_init(&s->r, stream_of(&s->in), s->buf, sizeof s->buf, VOLT_LONG_STOP);
+    VOLT_AWAIT(s->rc, volt_fill(cx, &s->r, 1, &s->span));
+    CHECK_EQ(volt_try_read_line(&s->r, &s->span), -EAGAIN);
+    CHECK_EQ(volt_try_read_until(&s->r, ":", 1, &s->span), 1);
+    CHECK(s->span.len == 3 && memcmp(s->span.data, "key", 3) == 0);
+    VOLT_END(0);
+}
 ROOT_TEST_1(long_lines_stop_are_skipped_or_cut, {
     script in;
     volt_reader r;
