@@ -17509,8 +17509,8 @@ VOLT_API void volt_copier_close(volt_cx *cx, volt_copier *c) {
 
 // ---- by splice
 
-// Returns 1 if the call may have raised SIGPIPE: also if it was cut, because the kernel may raise it
-// for the second part of a transfer, and return the length of the first.
+// Returns 1 if the call may have raised SIGPIPE: also if it was cut, as the kernel may raise it for
+// the second part of a transfer, and return the length of the first.
 static int volt__copy_may_signal(ssize_t n, int error, size_t len) {
     return n < 0 ? error == EPIPE : (size_t)n < len;
 }
