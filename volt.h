@@ -92,7 +92,7 @@
 //  1. Values that must survive an await live in the state struct; locals do not survive it. An
 //     initialised local must not stand above an await in its block; it may stand in a block of its
 //     own between two awaits. The lines above VOLT_BEGIN run again at each poll: they hold only
-//     const locals and the pointer to the state.
+//     the pointer to the state, and const locals computed from members that never change.
 //  2. Buffers, and all objects whose address is passed to a wait, live in the state struct, too.
 //  3. Await exactly one poll, with at most one await on a line, and test its result afterwards. To
 //     wait for several at once, use VOLT_SELECT or VOLT_JOIN_ALL over VOLT_ARM, in a function with
@@ -136,19 +136,30 @@
 // whose name contains `try_` never waits; one whose name ends in `_sync` blocks the thread. Errors
 // of the kernel are passed on unchanged. The results that volt itself gives:
 //   -ECANCELED    the scope of this wait was cancelled. Nothing was consumed, except by a
-//                 volt_read_exact or volt_write_all that had begun (see volt_progress), and by a
+//                 volt_read_exact, volt_write_all or volt_writev_all that had begun (see
+//                 volt_progress), a volt_put_wait or volt_reader_read_exact (see volt_writer_moved,
+//                 volt_reader_moved), a volt_copy (which can go on), a volt_relay, and a
 //                 volt_blocking_detach, whose function may run on. volt_group_spawn: the group is
 //                 being closed. volt_token_hook: the token is cancelled
 //   -ETIMEDOUT    volt_within, volt_before, `_sync`: the time is up and the inner wait has ended.
 //                 volt_timer_fired tells it from the same result of the inner wait. volt_run:
-//                 .drain_timeout has passed. From the kernel: a dead connection
+//                 .drain_timeout has passed. volt_relay: no byte has moved. From the kernel: a dead
+//                 connection
 //   -EAGAIN       a `try_` function would have to wait. volt_try_join: the task has not ended.
 //                 volt_watch_set_if: another writer was first. volt_create: no thread could be
 //                 started. volt_blocking*, volt_file_*, volt_resolve: no thread could be started;
 //                 volt_resolve also: the name server does not answer. volt_connect: the backlog of
 //                 a unix listener is full. volt_dump: `fd` took nothing for a second
-//   -EPIPE        the peer, channel, semaphore or tracker is closed. volt_read_exact: the stream
-//                 ended early
+//   -EPIPE        the peer, channel, semaphore or tracker is closed. volt_read_exact, records: the
+//                 stream ended early
+//   -EMSGSIZE     a message, line, record or output that is too long for its buffer, or will never
+//                 fit into it
+//   -ENOBUFS      volt_put*: no room now. From the kernel: no memory for a message
+//   -EBADMSG      volt_read_record: a negative length
+//   -EOPNOTSUPP   volt_stream_ready, volt_reader_ready: the stream has no such wait
+//   -ENOTSOCK     an operation of sockets on another file
+//   -ESRCH        volt_process_signal: the process has ended
+//   -ENODEV       an address with an interface that does not exist
 //   -EOVERFLOW    more permits, members or entries than can be counted. volt_sub_recv: messages
 //                 were lost. Files: an offset beyond the off_t of the C library
 //   -EBADF        not a descriptor, or closed during the wait
@@ -166,12 +177,13 @@
 //   -EDEADLK      a call that blocks, made on a worker
 //   -EINPROGRESS  volt_shutdown called by a task: the shutdown has begun
 //   -EBUSY        volt_destroy: the runtime is still in use. volt_rt_step: another thread makes a
-//                 step. VOLT_DUMP_CRASH: a lock is held
+//                 step. VOLT_DUMP_CRASH: a lock is held. volt_serial_open: another process has the
+//                 line. volt_process_adopt: there is a process
 //   -ENOENT       volt_group_next: no child and no result is left. volt_resolve: no such name.
 //                 volt_worker_stats: no such worker
 //   -EIO          volt_resolve: the system's resolver failed
 //   -ENOSYS       compiled without VOLT_TRACE
-//   -ECHILD       called by a forked child
+//   -ECHILD       called by a forked child. volt_process_*: no process to wait for
 // Running out of memory, descriptors or threads is an error of the call that needed them, never an
 // abort. The program is stopped only for misuse that no result could report.
 //
@@ -321,8 +333,12 @@
 //                 volt_try_join, volt_cancel, volt_detach, volt_wake, volt_waker_release,
 //                 volt_result, volt_progress, volt_handle_is_set, volt_group_collect,
 //                 volt_group_cancel, volt_now, volt_interval_init, volt_token_* but for the wait,
-//                 volt_addr_*, volt_local_addr, volt_peer_addr, volt_listen*, volt_sock_shutdown,
-//                 volt_set_*, volt_rt_close, volt_pollset_open, volt_pollset_set; of volt_mutex_*,
+//                 volt_addr_*, volt_local_addr, volt_peer_*, volt_listen*, volt_sock_*,
+//                 volt_set_*, volt_rt_close, volt_pollset_open, volt_pollset_set, volt_udp_open,
+//                 volt_mcast_*, volt_msg_info_*, volt_unix_*, volt_socketpair, volt_pipe,
+//                 volt_tty_*, volt_serial_open, volt_dir_next, volt_signals_open,
+//                 volt_process_signal, volt_process_adopt, volt_exit_text, volt_stream_of,
+//                 volt_copy_failed_at, volt_relay_*; of volt_mutex_*,
 //                 volt_rwlock_*, volt_sem_*, volt_once_*, volt_event_*, volt_wait_group_*,
 //                 volt_tracker_*, volt_notify_*, volt_barrier_*, volt_cond_*, volt_chan_*,
 //                 volt_queue_*, volt_oneshot_*, volt_bcast_*, volt_sub_*, volt_watch_* and
@@ -331,6 +347,9 @@
 //   plain thread  volt_run, volt_block_on, volt_rt_step, volt_join_sync, volt_pollset_wait_sync and
 //                 all others that end in _sync
 //   between steps volt_rt_deadline: on any thread, while no thread is inside volt_rt_step
+//   its own task  of a reader, a writer or a copier: volt_reader_*, volt_writer_*, volt_buffered,
+//                 volt_consume, volt_try_read_*, volt_put*, volt_vputf, volt_unflushed,
+//                 volt_copier_init, volt_copied, volt_relayer_init
 //   inside a task all functions that take a volt_cx
 // A function on the pool, or called by volt_block_in_place (but for the three cases that its
 // contract names), is on a plain thread: it may call volt_block_on and volt_join_sync, also of its
@@ -403,6 +422,11 @@
 //                       guest: 3 more, to suppress SIGPIPE. A terminal, or a pipe as 0, 1, 2: fstat
 //                       twice, or fcntl 3 times. A debug build: fcntl or fstat before each call on
 //                       a file that is not a socket
+//   volt_read_ready     none while the readiness is known. volt_copy: splice, and for the first
+//                       bytes of a burst pipe2, unless the runtime has a pipe left
+//   volt_file_pread     preadv2, and if the data is not cached, pread by a pool thread
+//   volt_process_start  by a pool thread: vfork, pipe2 and read for the error of the exec,
+//                       pidfd_open; waitid twice at the end. Before Linux 5.3 waitid every 10 ms
 //   expired time limit  the inner call once more, after a poll
 //   spawn from outside  none, or a write to an eventfd; a thread that waits: futex
 //   contended lock      futex, and membarrier, which interrupts the running threads of the process;
@@ -412,7 +436,8 @@
 //                       .workers and .seed: sched_getaffinity, files of the cgroup, getrandom. Once
 //                       per process membarrier, some ms if it has other threads by then
 // Calls and flags that an old kernel or a seccomp filter lacks are replaced, with nothing to
-// configure: epoll_pwait2, accept4, flags of eventfd, FUTEX_WAIT_BITSET, getrandom, SO_PROTOCOL;
+// configure: epoll_pwait2, accept4, flags of eventfd, FUTEX_WAIT_BITSET, getrandom, SO_PROTOCOL,
+// recvmmsg, sendmmsg, UDP_SEGMENT, UDP_GRO, preadv2, splice, pidfd_open;
 // MADV_WIPEONFORK (then calls from outside use getpid), EPOLLEXCLUSIVE (then the watchdog wakes all
 // sleepers), membarrier (then a lock costs one more atomic operation). A filter that refuses
 // membarrier must be installed before the first runtime is created: later it stops the program.
@@ -425,7 +450,70 @@
 // numbers below 4,194,304 (others: -EBADF). One await has at most 200 arms, a task 253 nested
 // shields and 65535 simultaneous waits (each child of volt_join_all counts); one more stops the
 // program. A hand-written poll function that calls operations of volt must be awaited by a function
-// with VOLT_BEGIN. There is no io_uring backend, and no Windows, macOS or BSD.
+// with VOLT_BEGIN. There is no io_uring backend, and no Windows, macOS or BSD. There is no TLS
+// either: examples/adapters/openssl.h makes OpenSSL a volt_stream. A child that must end with its
+// parent has to do so itself: PR_SET_PDEATHSIG would follow the pool thread that has started it.
+//
+// ---- input and output: which function for which purpose
+//   bytes of a socket, pipe, terminal    volt_read, volt_write, their _exact and _all forms
+//   many idle connections                volt_read_ready, then volt_try_read into the stack
+//   datagrams, packets                   volt_recv, volt_send ...; UDP: volt_udp_open
+//   many datagrams at once               volt_recvmmsg, volt_sendmmsg; volt_send_segments and
+//                                        volt_recv_segments, several times as fast
+//   a datagram and how it came           volt_recv_segments, also for single ones
+//   lines, records                       volt_reader, volt_writer
+//   from one connection to another       volt_copy, volt_relay; a file: volt_sendfile
+//   files                                volt_file_...; a configuration: volt_file_replace
+//   a unix socket with access control    volt_listen_addr with .mode, volt_peer_cred
+//   descriptors to another process       volt_send_fds, volt_recv_fds
+//   a serial line                        volt_serial_open, then as a socket
+//   TLS, a test without a network        a volt_stream of your own, for readers, writers, copies
+//   a signal                             volt_signals_open before volt_run, volt_signals_next
+//   a child process                      volt_process_start, volt_process_wait; its output alone:
+//                                        volt_capture_run
+//   any other descriptor                 volt_io, with the system call as a function
+// A program that echoes datagrams until a signal comes:
+//
+//     // fragment
+//     #include <signal.h>
+//     typedef struct {
+//         volt_frame frame;
+//         int udp, signals;
+//         volt_arm datagram, signal;
+//         volt_addr from;
+//         char buf[1500];
+//         int64_t n;
+//     } echo;
+//     static volt_poll echo_run(volt_cx *cx, void *state) {
+//         echo *s = (echo *)state;
+//         VOLT_BEGIN(cx, s);
+//         for (;;) {
+//             VOLT_AWAIT(VOLT_SELECT(
+//                 VOLT_ARM(&s->datagram,
+//                          volt_recvfrom(cx, s->udp, s->buf, sizeof s->buf, 0, &s->from)),
+//                 VOLT_ARM(&s->signal, volt_signals_next(cx, s->signals, NULL))));
+//             if (s->signal.fired) break;
+//             s->n = s->datagram.value;
+//             if (s->n < 0) continue; // too long for the buffer, for example
+//             VOLT_AWAIT(s->n, volt_sendto(cx, s->udp, s->buf, (size_t)s->n, 0, &s->from));
+//         }
+//         VOLT_END(0);
+//     }
+//     static int echo_main(void) { // before any other thread starts
+//         static const int stop[] = { SIGINT, SIGTERM };
+//         static echo s;
+//         volt_addr here;
+//         volt_addr_make(&here, "127.0.0.1", 7007);
+//         s.signals = volt_signals_open(stop, 2);
+//         s.udp = volt_udp_open(&here, NULL);
+//         if (s.signals < 0 || s.udp < 0) return 1;
+//         return volt_run(NULL, echo_run, &s) < 0;
+//     }
+//
+// Datagrams and errors: an error of a connected socket, such as -ECONNREFUSED, belongs to a
+// datagram that was sent earlier. The call that returns it has sent or received nothing, and the
+// next one may succeed, which proves nothing either. A socket that is not connected gets no such
+// errors.
 //
 // ---- descriptors
 // Close descriptors with volt_close, because volt keeps a table entry for each number that it has
@@ -448,28 +536,10 @@
 // The threads of a runtime block all signals except those that report a fault: SIGSEGV, SIGBUS,
 // SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT. Other signals go to the application's threads. The
 // thread of volt_run keeps its mask, and pthread_cancel does not end it before volt_run returns. To
-// stop on a signal, block it in all threads before volt_run and wait for a signalfd with
-// volt_readable.
-// A child process inherits the mask of the thread that starts it: with all signals blocked, SIGTERM
-// would not end it. So a task that starts one gives it an empty mask:
-//
-//     // fragment
-//     #include <signal.h>
-//     #include <spawn.h>
-//     static int start_child(pid_t *pid, char *const argv[], char *const envp[]) {
-//         posix_spawnattr_t attributes;
-//         sigset_t none;
-//         sigemptyset(&none);
-//         int rc = posix_spawnattr_init(&attributes);
-//         if (rc != 0) return -rc;
-//         posix_spawnattr_setsigmask(&attributes, &none);
-//         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-//         rc = posix_spawn(pid, argv[0], NULL, &attributes, argv, envp);
-//         posix_spawnattr_destroy(&attributes);
-//         return -rc;
-//     }
-//
-// Between fork and exec, pthread_sigmask(SIG_SETMASK, &none, NULL) does the same.
+// stop on a signal, call volt_signals_open in the main thread before any other thread starts.
+// A process of volt_process_start has no signal blocked or ignored. A child that a task starts in
+// another way inherits the mask of its thread, in which SIGTERM would not end it: give it an empty
+// one, by POSIX_SPAWN_SETSIGMASK, or by pthread_sigmask between fork and exec.
 //
 // ---- fork
 // A forked child has no workers and shares the epoll instances of its parent. In the child,
@@ -549,6 +619,9 @@
 //   VOLT_API             all files                `extern`, or `static` with VOLT_STATIC
 //   VOLT_NO_IO           all files                not defined
 //   VOLT_NO_NAMES        all files                not defined, except with VOLT_NO_IO
+//   VOLT_NO_UDP, VOLT_NO_UNIX, VOLT_NO_STREAM, VOLT_NO_SIGNAL, VOLT_NO_PROCESS
+//                        all files                not defined, except with VOLT_NO_IO
+//   VOLT_NO_FILES        all files                not defined
 //   VOLT_DEBUG           all files, equal         1; 0 if NDEBUG is defined
 //   VOLT_SINGLE_THREAD   the implementation file  not defined
 //   VOLT_NO_MEMBARRIER   the implementation file  not defined
@@ -564,6 +637,7 @@
 #    define _GNU_SOURCE 1
 #  endif
 #endif
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -578,7 +652,11 @@
 #endif
 
 // VOLT_NO_IO leaves out the part "descriptors and sockets" of >>api: reads and writes, sockets,
-// addresses, poll sets, host names. Files (volt_file_...) stay.
+// addresses, poll sets, host names, and all that is built on them. Files (volt_file_...) stay.
+// Single parts of it are left out by VOLT_NO_UDP: volt_udp_open, multicast, control data, segments;
+// VOLT_NO_UNIX: descriptors through sockets, credentials, terminals, serial lines; VOLT_NO_STREAM:
+// streams, readers, writers, copies, relays; VOLT_NO_SIGNAL; VOLT_NO_PROCESS. VOLT_NO_FILES leaves
+// out volt_file_... and volt_dir_... .
 //
 // VOLT_SINGLE_THREAD leaves out threads. A runtime has one worker, belongs to the thread that made
 // it, and nothing in it is atomic. volt_create makes a guest. volt_block_on, volt_join_sync and
@@ -591,8 +669,19 @@
 //
 // VOLT_NO_NAMES leaves out volt_resolve and volt_tcp_connect, and with them getaddrinfo, which a
 // statically linked glibc supports only in part.
-#if defined(VOLT_NO_IO) && !defined(VOLT_NO_NAMES)
+#ifdef VOLT_NO_IO
+#  undef VOLT_NO_NAMES
+#  undef VOLT_NO_UDP
+#  undef VOLT_NO_UNIX
+#  undef VOLT_NO_STREAM
+#  undef VOLT_NO_SIGNAL
+#  undef VOLT_NO_PROCESS
 #  define VOLT_NO_NAMES
+#  define VOLT_NO_UDP
+#  define VOLT_NO_UNIX
+#  define VOLT_NO_STREAM
+#  define VOLT_NO_SIGNAL
+#  define VOLT_NO_PROCESS
 #endif
 
 // VOLT_TRACE=1 records the events of the runtime, at the cost of three clock reads per poll. Each
@@ -628,6 +717,9 @@
 // >>manual says which objects several threads may use at once, under "threads", and how long each
 // object must exist, under "ownership".
 struct iovec;
+struct msghdr;
+struct mmsghdr;
+struct sockaddr;
 struct sockaddr;
 struct stat;
 
@@ -1049,20 +1141,210 @@ typedef struct volt_detached_job {
 typedef struct volt_file_op {
     volt_job job_;
     int kind_, fd_, flags_;
-    unsigned mode_;
-    const char *path_;
+    unsigned mode_, is_run_; // is_run: of a close
+    unsigned waits_; // waits: the file system has no reads that do not wait
+    const char *path_, *to_;
     void *buf_;
     size_t len_;
     int64_t offset_;
 } volt_file_op;
 
+// ---- streams
+
+#ifndef VOLT_NO_STREAM
+// A stream of bytes in two directions: a descriptor, a TLS connection, a script of a test. A value:
+// copies of it mean the same stream. The object at `self` must outlive all of them.
+typedef struct volt_stream volt_stream;
+// The functions of a kind of stream. Each is polled as part of an await; one that needs a frame has
+// it in *self. At most one read, and at most one of write and end, is in progress at a time; these
+// two may belong to two tasks.
+//   - The polls of one operation pass the same length and the same bytes, at another address maybe.
+//   - An operation that has taken or given bytes returns their number, also if it is cancelled.
+typedef struct volt_stream_ops {
+    // as volt_read: the number of bytes, 0 at the end, or -errno
+    volt_poll (*read)(volt_cx *cx, volt_stream s, void *buf, size_t len);
+    // as volt_write: the number of bytes, or -errno
+    volt_poll (*write)(volt_cx *cx, volt_stream s, const void *buf, size_t len);
+    // No more writes will come: sends what write has taken, and tells the peer. 0 or -errno; also
+    // if it is called again. NULL: does nothing
+    volt_poll (*end)(volt_cx *cx, volt_stream s);
+    // Waits until a read would not wait: 0 or -errno. NULL: there is no such wait
+    volt_poll (*ready)(volt_cx *cx, volt_stream s);
+} volt_stream_ops;
+struct volt_stream {
+    const volt_stream_ops *ops;
+    void *self;
+    int fd; // if it is above -1, the bytes of the stream are those of this descriptor
+};
+// Bytes in the buffer of a reader. The caller may change them.
+typedef struct volt_span {
+    char *data;
+    size_t len;
+} volt_span;
+// For printf with "%.*s".
+#define VOLT_SPAN(span_) (int)(span_).len, (span_).data
+// The policy of a reader for a line or record that does not fit into its buffer.
+enum {
+    VOLT_LONG_STOP, // each call gives -EMSGSIZE from then on
+    VOLT_LONG_SKIP, // one call gives -EMSGSIZE, and the next call the line or record behind it
+    VOLT_LONG_CUT   // a line comes in pieces, each with the result 2; a record as with STOP
+};
+typedef struct volt_reader {
+    volt_stream in_;
+    char *buf_;
+    const void *self_; // debug builds find a reader that was copied
+    size_t cap_, from_, to_, scanned_, moved_;
+    uint64_t skip_;    // bytes of a record that are to be dropped
+    char sought_[8];   // the delimiter that was sought last, unless it is longer
+    size_t n_sought_;
+    uint8_t policy_, is_end_, is_skipping_, is_moving_;
+} volt_reader;
+// The form of a record: a header, in which a number of `width` bytes at `offset` is the length of
+// the body that follows. Zeroed memory: 4 bytes, big-endian, and nothing else.
+typedef struct volt_record_format {
+    unsigned offset;
+    unsigned width;        // 1 to 8; 0: 4
+    unsigned is_little;    // 1: little-endian
+    unsigned header;       // bytes of the whole header; 0: offset + width
+    int64_t adjust;        // is added to the number: -4, for example, if it counts itself
+    uint64_t most;         // the longest record without its header; 0: as the buffer allows
+    unsigned keeps_header; // 1: the span, or the body that is put, begins with the header
+} volt_record_format;
+typedef struct volt_writer {
+    volt_stream out_;
+    char *buf_;
+    const void *self_;
+    size_t cap_, from_, to_, frozen_, moved_;
+    int error_;
+    uint8_t is_moving_;
+} volt_writer;
+// The state of one volt_copy. May be used again, to go on, after a cancellation.
+typedef struct volt_copier {
+    volt_frame frame;
+    volt_stream from_, to_;
+    uint64_t n_copied_, limit_;
+    volt_time moved_at_;
+    char *buf_;
+    size_t cap_, at_, n_;     // in the buffer
+    int pipe_[2];
+    size_t in_pipe_;
+    uint8_t is_ours_, has_no_splice_, failed_at_, has_big_pipe_;
+    int64_t rc_;
+} volt_copier;
+typedef struct volt__relay_way {
+    volt_frame frame;
+    int64_t rc_;
+} volt__relay_way;
+// The state of one volt_relay.
+typedef struct volt_relayer {
+    volt_frame frame;
+    volt_copier way_[2];
+    volt__relay_way arm_state_[2], both_, idle_;
+    volt_arm arm_[4];
+    volt_time limit_;
+    uint8_t is_idle_;
+    int64_t rc_;
+} volt_relayer;
+#endif
+
+// ---- signals and processes
+
+#ifndef VOLT_NO_SIGNAL
+typedef struct volt_signal_info {
+    int number, code;
+    int pid;        // of the sender, with the next two, if a process has sent it
+    unsigned uid;
+    long long value; // of sigqueue(3)
+} volt_signal_info;
+#endif
+#ifndef VOLT_NO_PROCESS
+// The standard streams of a child; a number above 0 is a descriptor of this process, of which the
+// child gets a copy.
+enum {
+    VOLT_STDIO_INHERIT = 0, // that of this process
+    VOLT_STDIO_NULL = -1,   // /dev/null
+    VOLT_STDIO_PIPE = -2,   // a pipe, whose other end is in the volt_process
+    VOLT_STDIO_STDOUT = -3  // for `err` alone: the same as `out`
+};
+typedef struct volt_fd_pair {
+    int here, there; // `here` becomes the descriptor `there` of the child
+} volt_fd_pair;
+// Zeroed memory is the default, but for argv. It is read until volt_process_start returns.
+typedef struct volt_process_options {
+    const char *const *argv;         // ends with NULL; argv[0] without a / is searched in PATH
+    const char *const *envp_or_null; // ends with NULL; NULL: the environment of this process
+    const char *dir_or_null;         // the working directory; NULL: that of this process
+    int in, out, err;
+    const volt_fd_pair *fds; // further descriptors; all others that are close-on-exec are closed
+    unsigned n_fds;
+    unsigned is_session; // 1: leads a new session
+    unsigned is_group;   // 1: leads a new process group
+    unsigned ends_group; // 1: when it ends, the rest of its group gets SIGKILL; with is_group
+    unsigned has_ids;    // 1: gets uid and gid, and no supplementary groups
+    unsigned uid, gid;
+} volt_process_options;
+// The end of a process.
+typedef struct volt_exit_status {
+    int code;   // of exit(3), or -1
+    int signal; // that has ended it, or 0
+    int has_core;
+} volt_exit_status;
+typedef struct volt__process_waiter {
+    volt_frame frame;
+} volt__process_waiter;
+// A child process. Zero-valid; may be used again when its end was collected. Must not be copied.
+typedef struct volt_process {
+    volt_frame frame;
+    int pid;          // stays after the end, until the next start
+    int in, out, err; // this end of each pipe, else -1; volt_process_close closes them
+    int pidfd_, state_, kill_signal_;
+    unsigned lock_, ends_group_;
+    volt_time grace_;
+    int64_t rc_;
+    volt_timer limit_;
+    volt_shield shield_;
+    volt__process_waiter waiter_;
+    volt_job job_;
+    const volt_process_options *options_;
+} volt_process;
+// The state of one volt_capture_run. The first group of members is set by the caller.
+typedef struct volt__capture_arm {
+    volt_frame frame;
+    int64_t rc_;
+} volt__capture_arm;
+typedef struct volt_capture {
+    volt_frame frame;
+    const void *input; // is written to stdin, unless n_input is 0
+    size_t n_input;
+    char *out, *err;   // room for stdout and stderr; err NULL: as .err of the options
+    size_t out_cap, err_cap;
+    volt_time grace;   // of volt_process_end
+    size_t n_out, n_err; // results: the bytes in out and err
+    volt_exit_status end;
+    volt_process_options options_;
+    volt_process process_;
+    volt__capture_arm state_[4];
+    volt_arm arm_[4];
+    volt_shield shield_;
+    int64_t rc_;
+} volt_capture;
+#endif
+
 // ---- sockets, names, poll sets
+
+// An entry of a directory, see volt_dir_next.
+typedef struct volt_dir_entry {
+    const char *name; // in the buffer
+    uint64_t inode;
+    int type; // DT_REG, DT_DIR ... of <dirent.h>; DT_UNKNOWN if the file system does not tell
+} volt_dir_entry;
 
 // A socket address: IPv4, IPv6 or unix.
 typedef struct volt_addr {
     uint32_t len_, align_;
     unsigned char sa_[120]; // the len_ bytes of a sockaddr_in, _in6 or _un
 } volt_addr;
+enum { VOLT_ADDR_TEXT = 128 }; // room for the text of any address, see volt_addr_format
 // The memory of one volt_resolve, in the state struct. Zero-valid.
 typedef struct volt_lookup {
     struct volt__query *query_; // shared by concurrent lookups of the same name
@@ -1090,7 +1372,73 @@ typedef struct volt_listen_options {
     unsigned is_reuseport; // 1: several listeners may share the port, balanced by the kernel
     unsigned is_v6only;    // 1: an IPv6 listener does not accept IPv4 connections
     unsigned is_delayed;   // 1: Nagle's algorithm stays on in accepted connections
+    // of a unix socket:
+    int type;              // SOCK_STREAM, SOCK_SEQPACKET; 0: SOCK_STREAM
+    unsigned mode;         // of its path, 0660 for example; 0: as the umask gives it
+    unsigned has_owner;    // 1: its path belongs to uid and gid
+    unsigned uid, gid;
+    unsigned is_replacing; // 1: removes a path first that a server has left behind
 } volt_listen_options;
+
+// Options of a UDP socket. Zeroed memory is the default, as is NULL in place of the struct.
+typedef struct volt_udp_options {
+    unsigned is_reuseport; // 1: several sockets may share the port, balanced by the kernel
+    unsigned is_reuseaddr; // 1: several sockets may share the port of a multicast group
+    unsigned is_broadcast; // 1: may send to broadcast addresses
+    unsigned is_v6only;    // 1: an IPv6 socket does not receive from IPv4 addresses
+    unsigned has_info;     // 1: messages carry what volt_msg_info has
+    unsigned is_joined;    // 1: the kernel may join datagrams, for volt_recv_segments (UDP_GRO)
+    int send_bytes, receive_bytes; // of the kernel's buffers; 0: the default of the system
+    const char *device;            // all datagrams go through this interface; NULL: by the routes
+} volt_udp_options;
+// The properties of a datagram beside its bytes. The bits of `has` name the members that are set.
+enum {
+    VOLT_MSG_LOCAL = 1,      // .local: of this host, the port is 0
+    VOLT_MSG_INTERFACE = 2,  // .if_index
+    VOLT_MSG_TOS = 4,        // .tos: DSCP and ECN
+    VOLT_MSG_TTL = 8,        // .ttl
+    VOLT_MSG_SEGMENT = 16,   // .segment: bytes of each datagram of a joined message
+    VOLT_MSG_INFO_IS_CUT = 32 // the room for control data was too small
+};
+typedef struct volt_msg_info {
+    uint32_t has;
+    unsigned if_index;
+    volt_addr local;
+    int tos, ttl;
+    unsigned segment;
+} volt_msg_info;
+// Room for the control data of one message.
+typedef union volt_msg_control {
+    size_t align_;
+    unsigned char bytes[256];
+} volt_msg_control;
+// The result of volt_recv_fds beside the data.
+typedef struct volt_fds_info {
+    unsigned n;          // descriptors in the array
+    unsigned is_surplus; // 1: there were more, which are closed
+    unsigned is_cut;     // 1: the message was longer than the buffer
+} volt_fds_info;
+// The process at the other end of a unix socket.
+typedef struct volt_cred {
+    int pid;
+    unsigned uid, gid;
+} volt_cred;
+// The state of a terminal before volt_tty_raw.
+typedef struct volt_tty {
+    int fd_, is_raw_, is_exclusive_;
+    unsigned long long state_[8];
+} volt_tty;
+// Options of a serial line. Zeroed memory is the default, as is NULL in place of the struct: 9600
+// baud, 8 data bits, no parity, 1 stop bit, no flow control.
+typedef struct volt_serial_options {
+    unsigned baud, data_bits, stop_bits;
+    char parity;            // 'N' or 0: none; 'E': even; 'O': odd
+    unsigned has_rtscts;    // 1: flow control by RTS and CTS
+    unsigned has_xonxoff;   // 1: flow control by XON and XOFF
+    unsigned is_exclusive;  // 1: no other process may open it, and none may have locked it
+} volt_serial_options;
+// A system call of the program, see volt_io. Returns its result, or -errno.
+typedef int64_t volt_io_fn(int fd, void *arg);
 
 // The events of a poll set, as requested and as reported. ERR and HUP are always reported.
 enum {
@@ -1933,16 +2281,18 @@ VOLT_API VOLT_POLL volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int
 //   memory : as volt_blocking
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *arg), void *arg);
 
+#ifndef VOLT_NO_FILES
 // ---- files
 // Each operation is one volt_blocking call, and returns its errors, too. Further errors are -errno
 // of the system call, -EINVAL for a buffer of more than 1 GiB, -EOVERFLOW for an offset beyond the
-// off_t of the C library, and -EFAULT if `path` is NULL.
+// off_t of the C library, and -EFAULT if a path is NULL.
 
 // Opens a file with the flags and the mode of open(2), and O_CLOEXEC.
 //   returns: a descriptor, for the volt_file_ functions only
 VOLT_API VOLT_POLL volt_file_open(volt_cx *cx, volt_file_op *op, const char *path, int flags,
                                   unsigned mode);
-// Reads `len` bytes at `offset`, fewer only at the end of the file.
+// Reads `len` bytes at `offset`, fewer only at the end of the file. Cached data is read in place,
+// without a pool thread, where the kernel has such reads (Linux 4.14).
 //   returns: the number of bytes
 VOLT_API VOLT_POLL volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t len,
                                    int64_t offset);
@@ -1950,6 +2300,13 @@ VOLT_API VOLT_POLL volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *
 //   returns: len. After an error a part may have been written
 VOLT_API VOLT_POLL volt_file_pwrite(volt_cx *cx, volt_file_op *op, int fd, const void *buf,
                                     size_t len, int64_t offset);
+// Writes `len` bytes at the end of a file that was opened with O_APPEND, or at its position.
+//   returns: len. After an error a part may have been written
+VOLT_API VOLT_POLL volt_file_append(volt_cx *cx, volt_file_op *op, int fd, const void *buf,
+                                    size_t len);
+// Sets the length of the file.
+//   returns: 0
+VOLT_API VOLT_POLL volt_file_truncate(volt_cx *cx, volt_file_op *op, int fd, int64_t len);
 // Waits until the file is on the disk: fsync(2), or with is_data_only fdatasync(2), which need not
 // write the time stamps.
 //   returns: 0
@@ -1958,8 +2315,11 @@ VOLT_API VOLT_POLL volt_file_sync(volt_cx *cx, volt_file_op *op, int fd, int is_
 //   returns: 0 with the result in *out
 VOLT_API VOLT_POLL volt_file_stat(volt_cx *cx, volt_file_op *op, const char *path,
                                   struct stat *out);
-// Closes a descriptor of volt_file_open.
-//   returns: 0
+// The same for a descriptor.
+VOLT_API VOLT_POLL volt_file_fstat(volt_cx *cx, volt_file_op *op, int fd, struct stat *out);
+// Closes a descriptor of volt_file_open, whatever the result: also in a cancelled scope, and in the
+// poll itself if no thread can be had. volt_close does it in place.
+//   returns: 0 | the error of close(2), such as of a write that a network file system has put off
 VOLT_API VOLT_POLL volt_file_close(volt_cx *cx, volt_file_op *op, int fd);
 // Reads a whole file into a buffer of `cap` bytes.
 //   returns: the length of the file | -EFBIG if it is more than `cap`
@@ -1969,6 +2329,32 @@ VOLT_API VOLT_POLL volt_file_load(volt_cx *cx, volt_file_op *op, const char *pat
 //   returns: len
 VOLT_API VOLT_POLL volt_file_save(volt_cx *cx, volt_file_op *op, const char *path, const void *buf,
                                   size_t len, unsigned mode);
+// Replaces a whole file, or creates it: each reader sees the old or the new content, also after a
+// loss of power. Writes a new file with `mode` beside it (its name is `path`, a dot and 16
+// digits), waits until that is on the disk, renames it, and waits for the directory. After an error
+// the old file stays, unless only the wait for the directory has failed. A symbolic link is
+// replaced itself.
+//   returns: len | -ENAMETOOLONG
+VOLT_API VOLT_POLL volt_file_replace(volt_cx *cx, volt_file_op *op, const char *path,
+                                     const void *buf, size_t len, unsigned mode);
+// Renames, removes a file, makes a directory, removes an empty one.
+//   returns: 0
+VOLT_API VOLT_POLL volt_file_rename(volt_cx *cx, volt_file_op *op, const char *from,
+                                    const char *to);
+VOLT_API VOLT_POLL volt_file_unlink(volt_cx *cx, volt_file_op *op, const char *path);
+VOLT_API VOLT_POLL volt_dir_make(volt_cx *cx, volt_file_op *op, const char *path, unsigned mode);
+VOLT_API VOLT_POLL volt_dir_remove(volt_cx *cx, volt_file_op *op, const char *path);
+// Reads the next entries of a directory, of volt_file_open with O_DIRECTORY, into a buffer that is
+// aligned to 8 bytes and has at least 512.
+//   returns: the number of bytes for volt_dir_next | 0 at the end | -EINVAL if the buffer is too
+//            small for the next entry
+VOLT_API VOLT_POLL volt_dir_read(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t cap);
+// Takes the next of the entries in a buffer of volt_dir_read. *at, the position, is 0 at first; "."
+// and ".." are skipped.
+//   where  : any thread
+//   returns: 1 | 0 if none is left
+VOLT_API int volt_dir_next(const void *buf, size_t len, size_t *at, volt_dir_entry *out);
+#endif // VOLT_NO_FILES
 
 // ---- groups
 // A group owns the children that are spawned into it (volt_group_spawn). The task that spawned the
@@ -2403,14 +2789,45 @@ VOLT_API int volt_token_unhook(volt_hook *h);
 // Descriptors are plain ints. Close them with volt_close, see "descriptors" in >>manual. Functions
 // without a volt_cx may be called by any thread, except volt_pollset_wait_sync.
 
-// Parses "127.0.0.1:80", "[::1]:80" or "unix:/path". Host names and IPv6 scopes are not accepted.
-//   returns: 0 | -EINVAL
+// Parses "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80", "*:80" for all addresses, IPv6 and IPv4,
+// "unix:/path", or "unix:@name", which is an abstract name. Host names are not accepted.
+//   returns: 0 | -EINVAL | -ENODEV if there is no interface of that name | -EMFILE, -ENFILE or
+//            -ENOMEM if the kernel cannot be asked for the interface
 VOLT_API int volt_addr_parse(volt_addr *a, const char *text);
-// Writes the address in the same form, with a terminating 0.
+// Writes the address in the same form, with a terminating 0. VOLT_ADDR_TEXT bytes are enough. A 0
+// inside an abstract name becomes @.
 //   returns: the length without the 0 | -ENOSPC if `len` is too small | -EAFNOSUPPORT
 VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len);
+// The address of a numeric host; NULL: all addresses, IPv6 and IPv4.
+//   returns: as volt_addr_parse
+VOLT_API int volt_addr_make(volt_addr *a, const char *host_or_null, unsigned port);
+// Copies an address of any family, or returns the address to be passed to a system call, and its
+// length in *len.
+//   returns: volt_addr_from 0 | -EINVAL if `len` is below 2 or above 120
+//   memory : volt_addr_sockaddr points into *a
+VOLT_API int volt_addr_from(volt_addr *a, const struct sockaddr *sa, size_t len);
+VOLT_API const struct sockaddr *volt_addr_sockaddr(const volt_addr *a, unsigned *len);
+// The family: AF_INET, AF_INET6, AF_UNIX ...; AF_UNSPEC of zeroed memory.
+VOLT_API int volt_addr_family(const volt_addr *a);
 // The port of the address, or 0 if it has none.
 VOLT_API int volt_addr_port(const volt_addr *a);
+// Sets the port.
+//   returns: 0 | -EINVAL if `port` is above 65535 | -EAFNOSUPPORT if the family has none
+VOLT_API int volt_addr_set_port(volt_addr *a, unsigned port);
+// Returns 1 if both have the same address, port and scope, or path, else 0. An IPv4 address and its
+// IPv6-mapped form, which a socket for both families gives, are equal.
+VOLT_API int volt_addr_equal(const volt_addr *a, const volt_addr *b);
+// Turns an IPv6-mapped IPv4 address into that IPv4 address, for comparing and logging. An IPv6
+// socket sends to the mapped form only.
+VOLT_API void volt_addr_unmap(volt_addr *a);
+// Return 1 if the address is one of this host alone (127.0.0.0/8, ::1), the wildcard, or of a
+// multicast group, mapped or not; else 0.
+VOLT_API int volt_addr_is_loopback(const volt_addr *a);
+VOLT_API int volt_addr_is_any(const volt_addr *a);
+VOLT_API int volt_addr_is_multicast(const volt_addr *a);
+// A hash of what volt_addr_equal compares. It is not seeded: a table whose peers are not trusted
+// must bound its chains.
+VOLT_API uint32_t volt_addr_hash(const volt_addr *a);
 // The address of a socket, or of its peer.
 //   returns: 0 with the address in *out | -errno
 VOLT_API int volt_local_addr(int fd, volt_addr *out);
@@ -2423,8 +2840,11 @@ VOLT_API int volt_peer_addr(int fd, volt_addr *out);
 //            the system has no IPv6 | another -errno
 VOLT_API int volt_listen(const char *host, unsigned port,
                          const volt_listen_options *options_or_null);
-// The same with any address. The path of a unix socket must not exist before, and is not removed.
-//   returns: as volt_listen | -EAFNOSUPPORT
+// The same with any address. The path of a unix socket must not exist, or with .is_replacing, be
+// that of a socket without a server: a connection is tried. Meanwhile the directory is locked by
+// flock(2), and a second server that replaces a path in it is refused. The mode and the owner are
+// set before clients can connect.
+//   returns: as volt_listen | -EAFNOSUPPORT | -EADDRINUSE, also if the path is another file
 VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *options_or_null);
 // Accepts the next connection. Skips connections that have failed already, and at most 100 in a
 // row that a firewall refuses; the next one of these ends the wait with its error. While
@@ -2433,11 +2853,29 @@ VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *opt
 //   returns: a descriptor, non-blocking and close-on-exec | -EINVAL if `fd` is not listening |
 //            -ENOTSOCK | -EPERM, or another -errno
 VOLT_API VOLT_POLL volt_accept(volt_cx *cx, int fd);
+// The same, with the address of the peer in *peer, which is not written without a connection.
+VOLT_API VOLT_POLL volt_accept_from(volt_cx *cx, int fd, volt_addr *peer);
 // Connects to an address. If the wait fails or is cancelled, the new socket is closed.
 //   returns: a descriptor, non-blocking and close-on-exec | -ECONNREFUSED | -ETIMEDOUT | -EMFILE,
 //            -ENFILE | -EAFNOSUPPORT | -EAGAIN if the backlog of a unix listener is full, or
 //            another -errno
 VOLT_API VOLT_POLL volt_connect(volt_cx *cx, const volt_addr *to);
+// The same from a local address, whose port may be 0: the system chooses it.
+//   returns: as volt_connect | -EADDRNOTAVAIL, -EADDRINUSE
+VOLT_API VOLT_POLL volt_connect_from(volt_cx *cx, const volt_addr *to, const volt_addr *from);
+// Connects a socket of the caller's, of any type; for options that are set before. A datagram
+// socket gets this peer, without a wait. The socket stays open in every case; after a cancellation
+// it may still be connecting.
+//   returns: 0 | -EISCONN, -EALREADY | -ENOTSOCK | -EBADF, also if it is closed during the wait |
+//            as volt_connect
+VOLT_API VOLT_POLL volt_connect_on(volt_cx *cx, int fd, const volt_addr *to);
+// Opens or binds a socket. type: SOCK_STREAM, SOCK_DGRAM ...
+//   returns: volt_sock_open a descriptor, non-blocking and close-on-exec, volt_sock_bind 0 | -errno
+VOLT_API int volt_sock_open(int family, int type, int protocol);
+VOLT_API int volt_sock_bind(int fd, const volt_addr *a);
+// Takes the error that the socket has stored (SO_ERROR), such as that of an ICMP message.
+//   returns: 0 if there is none | that error, or another -errno
+VOLT_API int volt_sock_error(int fd);
 #ifndef VOLT_NO_NAMES
 // Looks up the addresses of a host, by getaddrinfo on a pool thread; at most four lookups run at
 // once. service: the name or number of a port. Concurrent lookups of the same names share one
@@ -2475,6 +2913,37 @@ VOLT_API VOLT_POLL volt_writev(volt_cx *cx, int fd, const struct iovec *iov, int
 //            has closed (volt_write_all) | another -errno
 VOLT_API VOLT_POLL volt_read_exact(volt_cx *cx, int fd, void *buf, size_t len);
 VOLT_API VOLT_POLL volt_write_all(volt_cx *cx, int fd, const void *buf, size_t len);
+// Writes all of the buffers, as volt_write_all: the result is the sum of their lengths. `iov` is
+// not changed, and is read in each poll.
+//   returns: as volt_write_all | -EINVAL if the sum is above INT64_MAX, or `n` is below 0
+VOLT_API VOLT_POLL volt_writev_all(volt_cx *cx, int fd, const struct iovec *iov, int n);
+// Calls try_once(fd, arg), one system call that does not block, until it returns something else
+// than -EAGAIN; between the calls, waits until the descriptor may be ready for `events`, which is
+// VOLT_IN or VOLT_OUT. So any kernel interface that has a descriptor can be awaited: netlink, CAN,
+// tun, a driver, a TLS library. The descriptor becomes non-blocking, as with volt_read. try_once
+// runs during the poll, and is repeated after -EINTR; it must not await. The fd that it is given
+// may be another descriptor of the same file.
+//   returns: the result of try_once, which must not be -4096 | -EINVAL for other `events` | -EBADF,
+//            also if the descriptor is closed during the wait
+VOLT_API VOLT_POLL volt_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *try_once, void *arg);
+// Waits until a read or a write is likely to succeed, for descriptors that volt reads and writes. A
+// task that so waits needs no buffer, and may then read into memory on its stack. Costs no system
+// call while the readiness is known; volt_readable makes one for each wait.
+//   returns: 0, rarely also without need: then the volt_try_ call gives -EAGAIN, or -EBADF if the
+//            descriptor was closed | -EBADF, or another -errno
+VOLT_API VOLT_POLL volt_read_ready(volt_cx *cx, int fd);
+VOLT_API VOLT_POLL volt_write_ready(volt_cx *cx, int fd);
+// As volt_read, volt_readv, volt_write, volt_writev and volt_io, but without waiting, and outside
+// an await. A task that calls them in a loop awaits something in each round.
+//   where  : inside a task
+//   returns: as those functions | -EAGAIN: volt_read_ready or volt_write_ready waits for the next
+//            attempt
+VOLT_API VOLT__MUST int64_t volt_try_read(volt_cx *cx, int fd, void *buf, size_t len);
+VOLT_API VOLT__MUST int64_t volt_try_readv(volt_cx *cx, int fd, const struct iovec *iov, int n);
+VOLT_API VOLT__MUST int64_t volt_try_write(volt_cx *cx, int fd, const void *buf, size_t len);
+VOLT_API VOLT__MUST int64_t volt_try_writev(volt_cx *cx, int fd, const struct iovec *iov, int n);
+VOLT_API VOLT__MUST int64_t volt_try_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *try_once,
+                                        void *arg);
 // Waits until the descriptor is readable or writable: for descriptors that another library reads
 // and writes. Level-triggered: ends at once if the descriptor is so at the time of the call.
 //   returns: 0 | -EBADF, or another -errno
@@ -2500,6 +2969,328 @@ VOLT_API int volt_set_buffers(int fd, int send_bytes, int receive_bytes);      /
 // SO_LINGER: below 0: off; 0: a close resets the connection. Above 0: a close may block its worker
 // for that time, even if the socket is non-blocking.
 VOLT_API int volt_set_linger(int fd, int seconds);
+
+// ---- messages
+// As the POSIX functions of these names, on sockets of any type. MSG_DONTWAIT and MSG_NOSIGNAL are
+// added to `flags`. Without an address a message goes to the connected peer. A length of 0 is a
+// message of its own, not "nothing to do"; a result of 0 is such a message, or the end of a stream.
+// A message that is longer than the buffer is never cut in silence: without MSG_TRUNC in `flags`
+// the result is -EMSGSIZE, with its beginning in the buffer; with it the true length, above `len`.
+// An error that an ICMP message has reported is returned by the next call, once.
+//   returns: the number of bytes | -EMSGSIZE | -ECONNREFUSED, -EHOSTUNREACH | -ENOTSOCK | -EBADF,
+//            also if the socket is closed during the wait | another -errno
+VOLT_API VOLT_POLL volt_recv(volt_cx *cx, int fd, void *buf, size_t len, int flags);
+VOLT_API VOLT_POLL volt_send(volt_cx *cx, int fd, const void *buf, size_t len, int flags);
+VOLT_API VOLT_POLL volt_recvfrom(volt_cx *cx, int fd, void *buf, size_t len, int flags,
+                                 volt_addr *from_or_null);
+VOLT_API VOLT_POLL volt_sendto(volt_cx *cx, int fd, const void *buf, size_t len, int flags,
+                               const volt_addr *to_or_null);
+// As recvmsg(2) and sendmsg(2): truncation is in m->msg_flags.
+VOLT_API VOLT_POLL volt_recvmsg(volt_cx *cx, int fd, struct msghdr *m, int flags);
+VOLT_API VOLT_POLL volt_sendmsg(volt_cx *cx, int fd, const struct msghdr *m, int flags);
+// Waits until one message is received or sent, and moves as many of the n as are possible at once.
+// Needs no support of the kernel, which is faster with it.
+//   returns: the number of messages, 1 or more: v[i].msg_len has the length of each | 0 if n is 0 |
+//            as above. An error after the first message is left to the next call
+VOLT_API VOLT_POLL volt_recvmmsg(volt_cx *cx, int fd, struct mmsghdr *v, unsigned n, int flags);
+VOLT_API VOLT_POLL volt_sendmmsg(volt_cx *cx, int fd, struct mmsghdr *v, unsigned n, int flags);
+
+#ifndef VOLT_NO_UDP
+// Opens a UDP socket that is bound to *a; NULL: to any free port, for IPv6 and IPv4.
+//   returns: a descriptor, non-blocking and close-on-exec | -EADDRINUSE | -EADDRNOTAVAIL | -EACCES
+//            | -EMFILE, -ENFILE | another -errno
+VOLT_API int volt_udp_open(const volt_addr *a_or_null, const volt_udp_options *options_or_null);
+// Joins or leaves a multicast group, on an interface by its number; 0: that of the route to the
+// group. source NULL: all sources.
+//   returns: 0 | -EADDRINUSE if it is joined already | -ENODEV | another -errno
+VOLT_API int volt_mcast_join(int fd, const volt_addr *group, unsigned if_index,
+                             const volt_addr *source_or_null);
+VOLT_API int volt_mcast_leave(int fd, const volt_addr *group, unsigned if_index,
+                              const volt_addr *source_or_null);
+// Of multicast that is sent: the interface, 0: that of the route; the number of hops; and whether
+// this host receives it as well.
+//   returns: 0 | -errno
+VOLT_API int volt_set_mcast(int fd, unsigned if_index, int hops, int is_looped);
+// Of all that is sent: the number of hops; DSCP and ECN, as the byte of the IP header.
+//   returns: 0 | -errno
+VOLT_API int volt_set_ttl(int fd, int hops);
+VOLT_API int volt_set_tos(int fd, int tos);
+// Reads the control data of a received message, if the socket was opened with .has_info.
+// `local` is the address to answer from: for a multicast or broadcast that of the interface, and
+// missing where the kernel does not tell it (IPv6 multicast).
+VOLT_API void volt_msg_info_get(const struct msghdr *m, volt_msg_info *out);
+// Sets the control data of a message to be sent, as far as `has` says: the address that it comes
+// from, its interface, TOS, TTL, and SEGMENT for a joined message. *room holds it.
+//   returns: 0 | -EINVAL if `local` is no IP address
+VOLT_API int volt_msg_info_put(struct msghdr *m, volt_msg_control *room, const volt_msg_info *info);
+// Makes the properties of an answer: it comes from the address that the question came to, and
+// through its interface if that address means nothing without it.
+VOLT_API void volt_msg_info_reply(const volt_msg_info *received, volt_msg_info *out);
+// Sends a buffer as datagrams of `segment` bytes each, the last one possibly shorter: with
+// UDP_SEGMENT up to 64 by one system call, else with sendmmsg(2). to NULL: the connected peer.
+// Waits until one datagram is sent, and sends as many as are possible at once. A buffer of 0 bytes
+// is one empty datagram.
+//   returns: the number of bytes, a multiple of `segment` or all | -EINVAL if `segment` is 0 |
+//            -EMSGSIZE if it is too long for a datagram | as volt_sendto
+VOLT_API VOLT_POLL volt_send_segments(volt_cx *cx, int fd, const void *buf, size_t len,
+                                      size_t segment, const volt_addr *to_or_null);
+// Receives datagrams of one sender, as many as the kernel has joined: all have *segment bytes,
+// which is at least 1, the last one possibly fewer. Needs .is_joined of volt_udp_options, and room
+// for 64 KiB; otherwise one datagram is received.
+//   returns: the number of bytes | -EMSGSIZE if the end of them did not fit | as volt_recvfrom
+VOLT_API VOLT_POLL volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len, size_t *segment,
+                                      volt_addr *from_or_null, volt_msg_info *info_or_null);
+#endif // VOLT_NO_UDP
+
+#ifndef VOLT_NO_STREAM
+// ---- streams
+// A descriptor as a stream. `end` shuts a socket down for writing, and does nothing for another
+// file.
+//   where  : any thread; may stand in an await, as it depends on its argument alone
+VOLT_API volt_stream volt_stream_of(int fd);
+VOLT_API VOLT_POLL volt_stream_read(volt_cx *cx, volt_stream s, void *buf, size_t len);
+VOLT_API VOLT_POLL volt_stream_write(volt_cx *cx, volt_stream s, const void *buf, size_t len);
+VOLT_API VOLT_POLL volt_stream_end(volt_cx *cx, volt_stream s);
+// Waits until a read would not wait.
+//   returns: 0, rarely also without need | -EOPNOTSUPP if the stream has no such wait | -errno
+VOLT_API VOLT_POLL volt_stream_ready(volt_cx *cx, volt_stream s);
+
+// Reads a stream through a buffer of the caller's, which is the only memory. policy: VOLT_LONG_...
+// A call that is cancelled or has a time limit loses nothing: the next one goes on. A reader is for
+// one task at a time, and for one wait.
+//   where  : in the task that uses it, since a spawn copies the state, but not this address
+VOLT_API void volt_reader_init(volt_reader *r, volt_stream in, void *buf, size_t cap, int policy);
+// Waits until at least n bytes are in the buffer. *out is all that is there, until the next wait on
+// this reader.
+//   returns: the number of bytes | less than n at the end of the stream | -EMSGSIZE if n is above
+//            the size of the buffer | the errors of the stream
+VOLT_API VOLT_POLL volt_fill(volt_cx *cx, volt_reader *r, size_t n, volt_span *out);
+// The bytes in the buffer; and: the first n of them have been used, and are dropped.
+VOLT_API volt_span volt_buffered(const volt_reader *r);
+VOLT_API void volt_consume(volt_reader *r, size_t n);
+// Waits until the next read would not wait. Ends at once if there are bytes in the buffer.
+//   returns: as volt_stream_ready
+VOLT_API VOLT_POLL volt_reader_ready(volt_cx *cx, volt_reader *r);
+// Reads as volt_read, first from the buffer.
+VOLT_API VOLT_POLL volt_reader_read(volt_cx *cx, volt_reader *r, void *buf, size_t len);
+// Reads all of `len` bytes. After an error, volt_reader_moved bytes are in `buf`.
+//   returns: len | -EPIPE if the stream ended before | the errors of the stream
+VOLT_API VOLT_POLL volt_reader_read_exact(volt_cx *cx, volt_reader *r, void *buf, size_t len);
+// Reads up to the end of the stream, as volt_reader_read_exact.
+//   returns: the number of bytes | -EMSGSIZE if there are more than `cap`
+VOLT_API VOLT_POLL volt_read_to_end(volt_cx *cx, volt_reader *r, void *buf, size_t cap);
+VOLT_API size_t volt_reader_moved(const volt_reader *r);
+// Takes the next line, without its "\n" or "\r\n"; or what is before the next delimiter of n bytes.
+// *out is valid until the next wait on this reader. The longest line is that which fits into the
+// buffer with its end.
+//   returns: 1 | 2: a part of a line, since the stream has ended behind it, or with VOLT_LONG_CUT a
+//            piece | 0 at the end of the stream | -EMSGSIZE: too long, see the policies | the
+//            errors of the stream | `try_`: -EAGAIN: the buffer has no whole line
+VOLT_API VOLT_POLL volt_read_line(volt_cx *cx, volt_reader *r, volt_span *out);
+VOLT_API VOLT__MUST int volt_try_read_line(volt_reader *r, volt_span *out);
+VOLT_API VOLT_POLL volt_read_until(volt_cx *cx, volt_reader *r, const void *delimiter, size_t n,
+                                   volt_span *out);
+VOLT_API VOLT__MUST int volt_try_read_until(volt_reader *r, const void *delimiter, size_t n,
+                                            volt_span *out);
+// Takes the next record, which must fit into the buffer with its header. *f is read at each poll.
+//   returns: 1 | 0 at the end of the stream, between two records | -EPIPE if it ends inside one |
+//            -EMSGSIZE if the record is too long | -EBADMSG if its length is negative | -EINVAL for
+//            an impossible format | the errors of the stream | `try_`: -EAGAIN
+VOLT_API VOLT_POLL volt_read_record(volt_cx *cx, volt_reader *r, const volt_record_format *f,
+                                    volt_span *out);
+VOLT_API VOLT__MUST int volt_try_read_record(volt_reader *r, const volt_record_format *f,
+                                             volt_span *out);
+// The reader as a stream: its buffer first, then what it reads from. For volt_copy and volt_relay
+// behind a head that was read by lines.
+VOLT_API volt_stream volt_reader_stream(volt_reader *r);
+
+// Writes to a stream through a buffer of the caller's. A writer is for one task at a time: an arm
+// may put something while another one waits in volt_flush, which then writes that, too.
+//   where  : as volt_reader_init
+VOLT_API void volt_writer_init(volt_writer *w, volt_stream out, void *buf, size_t cap);
+// Put something into the buffer, all of it or nothing, without a wait. volt_putf is as printf, and
+// volt_vputf as vprintf.
+//   where  : in the task that uses the writer
+//   returns: 0 | -ENOBUFS: no room now, await volt_flush | -EMSGSIZE: it never fits | the error
+//            of the stream, once a write has failed
+VOLT_API VOLT__MUST int volt_put(volt_writer *w, const void *p, size_t n);
+VOLT_API VOLT__MUST int volt_putv(volt_writer *w, const struct iovec *iov, int n);
+VOLT_API VOLT__MUST int volt_putf(volt_writer *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+VOLT_API VOLT__MUST int volt_vputf(volt_writer *w, const char *format, va_list list)
+    __attribute__((format(printf, 2, 0)));
+// Puts a record with its header, of which only the length is set, unless .keeps_header.
+//   returns: as volt_put | -EMSGSIZE also if the length is above .most or does not fit into its
+//            field | -EINVAL for an impossible format
+VOLT_API VOLT__MUST int volt_put_record(volt_writer *w, const volt_record_format *f,
+                                        const struct iovec *iov, int n);
+// The bytes that are not written yet, and those for which there is room now.
+VOLT_API size_t volt_unflushed(const volt_writer *w);
+VOLT_API size_t volt_writer_room(const volt_writer *w);
+// Puts n bytes, of any number, and writes whenever the buffer is full.
+//   returns: 0 | the errors of the stream, or of a cancellation: volt_writer_moved bytes were put
+VOLT_API VOLT_POLL volt_put_wait(volt_cx *cx, volt_writer *w, const void *p, size_t n);
+VOLT_API size_t volt_writer_moved(const volt_writer *w);
+// Writes all that is in the buffer. The rest stays in it after an error or a cancellation.
+//   returns: 0 | the errors of the stream, and that of the first failed write ever after
+VOLT_API VOLT_POLL volt_flush(volt_cx *cx, volt_writer *w);
+
+// Prepares a copy from one stream to another: by splice(2) if both are descriptors that can, else
+// through the buffer; NULL: through 16 KiB that are allocated while volt_copy runs.
+//   where  : as volt_reader_init
+VOLT_API void volt_copier_init(volt_copier *c, volt_stream from, volt_stream to, void *buf_or_null,
+                               size_t cap);
+#define VOLT_ALL UINT64_MAX
+// Copies until the first stream ends, or `at_most` further bytes are written. After a cancellation
+// or an error, bytes may be on their way in *c: the next call begins with them.
+//   returns: 0 | the error of either stream: see volt_copy_failed_at | -ENOMEM
+//   memory : a pipe while bytes are on their way, of up to 1 MiB; a runtime has at most 16 larger
+//            than 64 KiB. See also volt_copier_init
+VOLT_API VOLT_POLL volt_copy(volt_cx *cx, volt_copier *c, uint64_t at_most);
+// The number of bytes that were written so far.
+//   where  : in the task that copies, or after the copy has returned
+VOLT_API uint64_t volt_copied(const volt_copier *c);
+// The side on which the last volt_copy has failed: VOLT_IN, VOLT_OUT, or 0.
+VOLT_API int volt_copy_failed_at(const volt_copier *c);
+// Drops the bytes that are on their way, and gives back what *c has. Must follow the last
+// volt_copy.
+VOLT_API void volt_copier_close(volt_cx *cx, volt_copier *c);
+// Prepares a relay: copies between two streams, both ways.
+VOLT_API void volt_relayer_init(volt_relayer *r, volt_stream a, volt_stream b, volt_time idle);
+// Copies both ways until both directions have ended; the end of one is passed on. Ends as well if
+// no byte moves in either direction for `idle`, or a direction fails. Closes neither stream; after
+// an error the caller should reset both, or a cut stream would look complete.
+//   returns: 0 | -ETIMEDOUT, with volt_relay_is_idle | the first error
+//   memory : as volt_copy, for each direction
+VOLT_API VOLT_POLL volt_relay(volt_cx *cx, volt_relayer *r);
+// Returns 1 if the relay has ended because no byte has moved.
+VOLT_API int volt_relay_is_idle(const volt_relayer *r);
+// The copiers of the directions: 0, from a to b; 1, from b to a.
+VOLT_API const volt_copier *volt_relay_way(const volt_relayer *r, int way);
+// Sends up to `len` bytes of a file, from *offset on, which advances by the result. A read of the
+// disk blocks the worker.
+//   returns: the number of bytes | 0 at the end of the file | -errno
+VOLT_API VOLT_POLL volt_sendfile(volt_cx *cx, int fd, int file, int64_t *offset, size_t len);
+// Closes a connection so that the peer gets a reset, not an end: for one that was cut.
+VOLT_API void volt_close_reset(volt_cx *cx, int fd);
+#endif
+
+#ifndef VOLT_NO_SIGNAL
+// ---- signals
+// Blocks the signals in the calling thread, and opens a descriptor that reports them. Call it in
+// the main thread before any other thread starts, so that these inherit the mask: a signal that
+// some thread does not block takes its default action there. It reports signals that are sent to
+// the process, not to a single thread. Signals of one number that are pending at once are one,
+// unless they are real-time signals. volt_close ends it, and leaves the mask as it is.
+//   where  : any thread
+//   returns: a descriptor | -EINVAL if `n` is 0, or for SIGKILL, SIGSTOP, a signal of a fault, or
+//            no signal | -EMFILE, -ENFILE
+VOLT_API int volt_signals_open(const int *list, size_t n);
+// Waits for the next signal. A wait that is cancelled, or loses a select, has taken none.
+//   returns: its number | -EBADF if the descriptor is closed
+VOLT_API VOLT_POLL volt_signals_next(volt_cx *cx, int fd, volt_signal_info *out_or_null);
+#endif
+
+#ifndef VOLT_NO_PROCESS
+// ---- processes
+// No handler of SIGCHLD and no waitpid(-1): volt waits for its own children only. Each started
+// process ends in one of volt_process_wait and volt_process_end; until then it is a child of this
+// program, as a zombie at least.
+
+// Starts a process, by a pool thread, as an async function with `p` as its state. The child begins
+// with an empty signal mask, and with the default action of each signal.
+//   returns: 0, also in a scope that is cancelled during the start | -ENOENT, -EACCES, -ENOEXEC, or
+//            another error of exec(2) | the errors of chdir(2), dup2(2), setsid(2), setresuid(2) |
+//            -EINVAL without an argv | -EMFILE, -ENFILE | -EAGAIN | -ENOMEM | the errors of
+//            volt_blocking. After an error there is no process: in, out and err are -1
+//   memory : one descriptor until the end is collected, and one for each pipe
+VOLT_API VOLT_POLL volt_process_start(volt_cx *cx, volt_process *p,
+                                      const volt_process_options *options);
+// Waits for its end, and collects it. May be cancelled and repeated.
+//   returns: 0 with the end in *out | -ECHILD if there is no process, or another part of the
+//            program has collected it
+VOLT_API VOLT_POLL volt_process_wait(volt_cx *cx, volt_process *p, volt_exit_status *out_or_null);
+// Sends a signal to the process, never to another one that has got its number.
+//   where  : any thread
+//   returns: 0 | -ESRCH if it has ended, or is not started | -EPERM | -EINVAL
+VOLT_API int volt_process_signal(volt_process *p, int signal);
+// Ends the process, and collects it: SIGTERM and SIGCONT, then SIGKILL after `grace`, or as soon as
+// the scope is cancelled; grace 0: SIGKILL at once. Returns only when the process is collected. The
+// signals go to the process alone; with .ends_group, what is left of its group gets SIGKILL then.
+//   returns: 0 with the end in *out | -ECHILD
+VOLT_API VOLT_POLL volt_process_end(volt_cx *cx, volt_process *p, volt_time grace,
+                                    volt_exit_status *out_or_null);
+// Makes *p the process of a child that another library has started, and does not wait for; for
+// volt_process_wait, _signal and _end. *p is zeroed, or has no process; no other call may use it at
+// the same time.
+//   returns: 0 | -ECHILD if `pid` is no child of this program | -EBUSY if *p has a process
+VOLT_API int volt_process_adopt(volt_process *p, int pid);
+// Runs a process to its end, in a group of its own, and keeps its output. If that does not fit, or
+// if it is cancelled, the process is ended as by volt_process_end, with c->grace.
+//   returns: 0, also if the process has failed: see c->end | -EMSGSIZE if out or err was full |
+//            -ECANCELED | the errors of volt_process_start
+VOLT_API VOLT_POLL volt_capture_run(volt_cx *cx, volt_capture *c,
+                                    const volt_process_options *options);
+// Closes those ends of the pipes that are left. A program that has passed one on sets it to -1.
+VOLT_API void volt_process_close(volt_cx *cx, volt_process *p);
+// Writes "status 1" or "SIGSEGV, core dumped", with a terminating 0.
+//   where  : any thread
+//   returns: the length without the 0 | -ENOSPC
+VOLT_API int volt_exit_text(const volt_exit_status *e, char *buf, size_t len);
+#endif
+
+#ifndef VOLT_NO_UNIX
+// ---- unix sockets, pipes, terminals
+// Opens a unix datagram socket with an address; NULL: without one. Of the options, those of a unix
+// socket count, but for the type.
+//   returns: a descriptor, non-blocking and close-on-exec | as volt_listen_addr
+VOLT_API int volt_unix_open(const volt_addr *a_or_null, const volt_listen_options *options_or_null);
+// Removes the path of a unix socket of this process, before it is closed. Does nothing for other
+// sockets.
+//   returns: 0 | -ENOENT if the path is gone, or another file | another -errno
+VOLT_API int volt_unix_unlink(int fd);
+// Opens two connected unix sockets of a type, or a pipe: fd[0] is its end that reads.
+//   returns: 0 with two descriptors, non-blocking and close-on-exec | -EMFILE, -ENFILE | another
+//            -errno
+VOLT_API int volt_socketpair(int type, int fd[2]);
+VOLT_API int volt_pipe(int fd[2]);
+// Sends `len` bytes, at least one, with n descriptors, at most 253, through a unix socket. They
+// stay open here. All of them are sent with the first byte: if the result is below `len`, which
+// happens on a stream, the rest is for volt_write_all.
+//   returns: the number of bytes, 1 or more | -EINVAL if `len` is 0 or n above 253 | -EBADF for a
+//            descriptor that is not open | another -errno. After an error nothing was sent
+VOLT_API VOLT_POLL volt_send_fds(volt_cx *cx, int fd, const void *buf, size_t len, const int *fds,
+                                 unsigned n);
+// Receives data, and up to `cap` descriptors that came with it, which may be 0. They are
+// close-on-exec, and share their description with the sender: volt_read makes a pipe non-blocking
+// for both. Surplus ones are closed, so a peer cannot fill the table of this process.
+//   returns: the number of bytes, also if descriptors were surplus or a message was cut: see *out,
+//            which each result sets | 0 at the end of a stream | -errno, and then out->n is 0
+//   memory : the received descriptors are the caller's
+VOLT_API VOLT_POLL volt_recv_fds(volt_cx *cx, int fd, void *buf, size_t len, int *fds, unsigned cap,
+                                 volt_fds_info *out);
+// The process at the other end of a unix socket, as of its connect or listen call.
+//   returns: 0 | -errno
+VOLT_API int volt_peer_cred(int fd, volt_cred *out);
+// The same process as a pidfd: it never means another one.
+//   returns: a descriptor | -ENOPROTOOPT before Linux 6.5 | another -errno
+VOLT_API int volt_peer_pidfd(int fd);
+// Sets a terminal to raw mode, and keeps its state in *t; or puts that state back, once. Both block
+// until the output that is pending has left: tcflush(fd, TCOFLUSH) drops it.
+//   where  : any thread; volt_tty_restore also in a signal handler
+//   returns: volt_tty_raw 0 | -ENOTTY | another -errno
+VOLT_API int volt_tty_raw(volt_tty *t, int fd);
+VOLT_API void volt_tty_restore(volt_tty *t);
+// Opens a serial line in raw mode, for volt_read and volt_write. Keeps its settings as they were
+// before in *saved, for volt_tty_restore, which must come before the close. A line that was opened
+// with .is_exclusive stays so for other users until then, as long as any process has it open.
+// Blocks as open(2) of the device does.
+//   returns: a descriptor, non-blocking and close-on-exec | -EBUSY if another process has it
+//            exclusively | -EINVAL for a speed or a format that the driver lacks | -ENOTTY |
+//            -ENOENT, or another -errno
+VOLT_API int volt_serial_open(const char *path, const volt_serial_options *options_or_null,
+                              volt_tty *saved_or_null);
+#endif // VOLT_NO_UNIX
 
 // Opens a poll set: a level-triggered set of descriptors that another library reads and writes.
 // The struct must not be copied.
@@ -2581,6 +3372,7 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -2609,12 +3401,19 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #endif
 #ifndef VOLT_NO_IO
 #  include <arpa/inet.h>
+#  include <net/if.h>
+#  include <sys/signalfd.h>
+#  include <sys/wait.h>
 #  include <netdb.h>
 #  include <netinet/in.h>
 #  include <netinet/tcp.h>
+#  include <sys/file.h>
+#  include <sys/ioctl.h>
+#  include <sys/sendfile.h>
 #  include <sys/socket.h>
 #  include <sys/uio.h>
 #  include <sys/un.h>
+#  include <termios.h>
 #endif
 
 #ifdef __cplusplus
@@ -2637,6 +3436,7 @@ extern "C" {
 //   >>node       nodes of waits: their states change under the lock of source_
 //   >>timers     hierarchical wheel, one per worker
 //   >>fds        the table of descriptors
+//   >>kinds      what kind of file a descriptor is
 //   >>reactor    epoll instances, their eventfds and timers
 //   >>idle       which workers sleep, which search
 //   >>pool       threads for blocking calls
@@ -2667,10 +3467,15 @@ extern "C" {
 //   >>blocking   blocking calls, on a pool thread or in place
 //   >>files      file operations, on a pool thread
 //   >>sockets    addresses, options, opening
-//   >>io         reads and writes
+//   >>io         reads, writes, calls of the program
+//   >>messages   messages on sockets, datagrams
+//   >>unix       unix sockets, pipes, terminals
 //   >>net        accept, connect, closing, readiness, poll sets
+//   >>streams    streams, readers, writers
 //   >>combine    select and join over arms, join over arrays
+//   >>copy       copying between streams, files to sockets
 //   >>names      host names: lookup and connection
+//   >>process    signals, child processes
 //   >>inspect    counters, dump
 //   >>export     the trace as JSON for Chrome's viewer and Perfetto; histograms, health
 //   >>public     run, create, block_on, shutdown, destroy
@@ -2704,8 +3509,7 @@ extern "C" {
 //   wrapper        A timer or token around an inner poll, which it ends by raising the cancel
 //                  level.
 //   scope          A shield or a group that is open in a frame. (In the manual a scope is the
-//   awaits
-//                  that one cancellation reaches: those below a cancel level.)
+//                  awaits that one cancellation reaches: those below a cancel level.)
 //   token          A stop flag with waiters, hooks and child tokens. Each tree has one lock.
 //   group          The owner of child tasks. A task does not end before its groups are empty.
 //   worker         The data of one scheduler: ring, wheel, reactor, heap. One thread runs it at a
@@ -2763,8 +3567,8 @@ extern "C" {
 //   operation on     Its contract in >>api; volt__op, volt__io, the switches and the steps that
 //   a descriptor     >>io lists. It waits as one of the kinds of leaf that exist.
 //   leaf             Its contract in >>api; the steps of >>leaf; a new kind is a line of
-//   VOLT__LEAVES and a row of
-//                    examples/gdb/volt.py; state between polls is a member of key_ (>>types).
+//                    VOLT__LEAVES and a row of examples/gdb/volt.py; state between polls is a
+//                    member of key_ (>>types).
 //   lock or channel  Type, initialiser and "zero-valid" in >>types; the awaited, try_ and `_sync`
 //                    forms in >>api; a wait op with attempt and abandon (>>waitword is the
 //                    pattern); a line of the ledger for each access without the lock; its promises
@@ -2978,8 +3782,9 @@ static __attribute__((unused, noreturn)) void volt__sys_panic(const char *text) 
 }
 
 #ifdef VOLT_SINGLE_THREAD
-static inline void volt__sys_sigmask(int how, const sigset_t *set, sigset_t *before) {
-    VOLT_SYS(sigprocmask, how, set, before);
+// Returns 0 or an errno.
+static inline int volt__sys_sigmask(int how, const sigset_t *set, sigset_t *before) {
+    return VOLT_SYS(sigprocmask, how, set, before) < 0 ? errno : 0;
 }
 static inline int volt__sys_disable_cancel(void) { return 0; }
 static inline void volt__sys_restore_cancel(int state) { (void)state; }
@@ -3000,8 +3805,8 @@ static void volt__sys_restore_cancel(int state) {
 #endif
     (void)state;
 }
-static inline void volt__sys_sigmask(int how, const sigset_t *set, sigset_t *before) {
-    VOLT_SYS(pthread_sigmask, how, set, before);
+static inline int volt__sys_sigmask(int how, const sigset_t *set, sigset_t *before) {
+    return VOLT_SYS(pthread_sigmask, how, set, before);
 }
 static void volt__sys_name_thread(const char *name) {
     VOLT_SYS(pthread_setname_np, pthread_self(), name);
@@ -3023,10 +3828,19 @@ static void volt__sys_restore_signals(const sigset_t *before) {
 
 #ifndef VOLT_NO_IO
 // Returns a non-blocking, close-on-exec socket, or -errno.
-static int volt__sys_accept(int fd) {
-    int rc = VOLT_SYS(accept4, fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (rc >= 0 || !volt__sys_is_unsupported(errno)) return rc < 0 ? -errno : rc;
-    return volt__sys_set_flags(VOLT_SYS(accept, fd, NULL, NULL));
+static int volt__sys_accept(int fd, volt_addr *peer_or_null) {
+    volt_addr peer;
+    socklen_t len = sizeof peer.sa_, *n = peer_or_null ? &len : NULL;
+    struct sockaddr *sa = peer_or_null ? (struct sockaddr *)(void *)peer.sa_ : NULL;
+    if (peer_or_null) memset(&peer, 0, sizeof peer);
+    int rc = VOLT_SYS(accept4, fd, sa, n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (rc < 0 && volt__sys_is_unsupported(errno))
+        rc = volt__sys_set_flags(VOLT_SYS(accept, fd, sa, n));
+    else if (rc < 0) rc = -errno;
+    if (rc < 0 || !peer_or_null) return rc;
+    peer.len_ = len < sizeof peer.sa_ ? len : (uint32_t)sizeof peer.sa_;
+    *peer_or_null = peer;
+    return rc;
 }
 #ifdef __O_DIRECT // packet mode, on a pipe; O_DIRECT itself is defined only with _GNU_SOURCE
 #  define VOLT__O_PACKETS __O_DIRECT
@@ -3146,6 +3960,152 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
     (void)user;
     VOLT_SYS(munmap, block, bytes);
 }
+
+// ---- child processes
+// The child shares the memory of this process until its exec. It changes nothing but its own stack,
+// and calls only functions that are safe in a signal handler, directly: a test replaces
+// VOLT_START_CHILD as a whole.
+#ifndef VOLT_NO_PROCESS
+enum { VOLT__CHILD_FDS = 64 }; // standard streams and further descriptors
+// What the pool thread has prepared for the child.
+typedef struct volt__child {
+    const volt_process_options *options;
+    char *const *envp;
+    const char *path; // PATH of this process
+    volt_fd_pair fd[VOLT__CHILD_FDS];
+    int n_fds, report_fd;
+} volt__child;
+
+// Ids by system calls: the functions of the C library would make all threads change theirs.
+#ifdef SYS_setresuid32
+enum { VOLT__SETGROUPS = SYS_setgroups32, VOLT__SETGID = SYS_setresgid32,
+       VOLT__SETUID = SYS_setresuid32 };
+#else
+enum { VOLT__SETGROUPS = SYS_setgroups, VOLT__SETGID = SYS_setresgid,
+       VOLT__SETUID = SYS_setresuid };
+#endif
+static int volt__child_set_ids(const volt_process_options *o) {
+    return syscall(VOLT__SETGROUPS, 0, NULL) < 0 ||
+                   syscall(VOLT__SETGID, o->gid, o->gid, o->gid) < 0 ||
+                   syscall(VOLT__SETUID, o->uid, o->uid, o->uid) < 0
+               ? errno
+               : 0;
+}
+// Puts each descriptor in its place. First all are copied to numbers above the places, since the
+// place of one may be the number of another.
+static int volt__child_place_fds(volt__child *c) {
+    int above = 3;
+    for (int i = 0; i < c->n_fds; i++)
+        if (c->fd[i].there >= above) above = c->fd[i].there + 1;
+    int report_fd = fcntl(c->report_fd, F_DUPFD_CLOEXEC, above);
+    if (report_fd < 0) return errno; // the report goes through the old one
+    c->report_fd = report_fd;
+    for (int i = 0; i < c->n_fds; i++) {
+        int copy = fcntl(c->fd[i].here, F_DUPFD_CLOEXEC, above);
+        if (copy < 0) return errno;
+        c->fd[i].here = copy;
+    }
+    for (int i = 0; i < c->n_fds; i++)
+        if (dup2(c->fd[i].here, c->fd[i].there) < 0) return errno;
+    return 0;
+}
+static void volt__child_reset_signals(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = SIG_DFL;
+    for (int i = 1; i < NSIG; i++) (void)sigaction(i, &action, NULL);
+}
+// Tries the directories of PATH. As a shell does, goes on after an error that another directory may
+// not have, and remembers that a file was found but may not be run.
+static int volt__child_search(const volt__child *c) {
+    const char *name = c->options->argv[0], *from = c->path;
+    char *const *argv = (char *const *)(uintptr_t)c->options->argv;
+    size_t len = strlen(name);
+    char file[PATH_MAX];
+    int error = ENOENT;
+    if (strchr(name, '/')) {
+        execve(name, argv, c->envp);
+        return errno;
+    }
+    if (len == 0) return ENOENT;
+    for (;;) {
+        size_t n = strcspn(from, ":");
+        if (n + len + 2 <= sizeof file) {
+            memcpy(file, from, n);
+            if (n > 0) file[n] = '/';
+            memcpy(file + n + (n > 0), name, len + 1);
+            execve(file, argv, c->envp);
+            if (errno == EACCES) error = EACCES;
+            else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV &&
+                     errno != ETIMEDOUT)
+                return errno;
+        }
+        if (!from[n]) return error;
+        from += n + 1;
+    }
+}
+// Returns only if it fails: the errno.
+static int volt__child_exec(volt__child *c) {
+    const volt_process_options *o = c->options;
+    int error = 0;
+    sigset_t none;
+    volt__child_reset_signals();
+    if (o->is_session && setsid() < 0) return errno;
+    if (o->is_group && !o->is_session && setpgid(0, 0) < 0) return errno;
+    if ((error = volt__child_place_fds(c)) != 0) return error;
+    if (o->dir_or_null && chdir(o->dir_or_null) < 0) return errno;
+    if (o->has_ids && (error = volt__child_set_ids(o)) != 0) return error;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    return volt__child_search(c);
+}
+
+// Runs in the child. Reports the error of its exec, and ends.
+static __attribute__((noreturn)) void volt__child_run(volt__child *c) {
+    int error = volt__child_exec(c);
+    ssize_t n;
+    do n = write(c->report_fd, &error, sizeof error);
+    while (n < 0 && errno == EINTR);
+    _exit(127);
+}
+// Starts the child, with all signals blocked: a handler of the program must not run in it, on the
+// memory of this process. vfork is alone in a function, so that no variable lies in a register that
+// the child changes. Returns the pid or -errno.
+static __attribute__((noinline)) int volt__child_vfork(volt__child *c) {
+    pid_t pid = vfork();
+    if (pid == 0) volt__child_run(c);
+    return pid < 0 ? -errno : (int)pid;
+}
+static int volt__sys_start_child(volt__child *c) {
+    sigset_t all, before;
+    sigfillset(&all);
+    volt__sys_sigmask(SIG_SETMASK, &all, &before);
+    int pid = volt__child_vfork(c);
+    volt__sys_sigmask(SIG_SETMASK, &before, NULL);
+    return pid;
+}
+static const char *volt__sys_path(void) {
+    const char *path = getenv("PATH");
+    return path ? path : "/usr/local/bin:/bin:/usr/bin";
+}
+#ifdef SYS_pidfd_open
+#  define VOLT__SYS_PIDFD_OPEN SYS_pidfd_open
+#else
+#  define VOLT__SYS_PIDFD_OPEN 434
+#endif
+#ifndef VOLT_START_CHILD // the pid or -errno
+#  define VOLT_START_CHILD(child_) volt__sys_start_child(child_)
+#endif
+#endif
+#ifndef VOLT_NO_SIGNAL
+// Returns 0, or -EINVAL for a number that is no signal.
+static int volt__sys_signal_set(sigset_t *set, const int *list, size_t n) {
+    sigemptyset(set);
+    for (size_t i = 0; i < n; i++)
+        if (sigaddset(set, list[i]) < 0) return -EINVAL;
+    return 0;
+}
+#endif
 
 //==================================================================================================
 // >>tunables  bounds, bit widths and thresholds; tests shrink them
@@ -3279,6 +4239,9 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 #ifndef VOLT_POOL_IDLE_NS
 #  define VOLT_POOL_IDLE_NS 10000000000 // a thread of the pool ends after this time without a job
 #endif
+#ifndef VOLT_PIPE_MANY
+#  define VOLT_PIPE_MANY 32768 // bytes of one splice that make its pipe a large one
+#endif
 
 VOLT__SASSERT(VOLT_EVENTS >= 1 && VOLT_EVENTS <= 4096,
               "VOLT_EVENTS: one array of events on the stack");
@@ -3341,6 +4304,7 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 //  [G2]  waitword change: word cas        waitword check, wait: load     writes before it        MP
 //  [G3]  notify one, all: word rmw        notify wait: word load, cas    writes before it        MP
 //  [O1]  queue put: word cas, store       queue take: word cas           the pushed entries      MP
+//  [Y1]  tty save: store                  volt_tty_restore: cas        the saved state          MP
 //  [X1]  rendezvous claim: cas            select begin, end: xchg, store which arm was met       MP
 //  [P1]  parker set: store                parker wait: load              writes before it        MP
 //  [H1]  carrier release: store           carrier acquire: load          the whole worker        MP
@@ -5343,7 +6307,7 @@ enum { VOLT__MODE_NONE, VOLT__MODE_EDGE, VOLT__MODE_ONESHOT, VOLT__MODE_ALWAYS }
 //   SOCKET    Each read and write passes MSG_DONTWAIT.
 //   STREAM    A short read means that the socket is empty, a short write that it is full. TCP only:
 //             a unix socket also stops at passed descriptors, other protocols at records.
-//   NONBLOCK  The socket has O_NONBLOCK, so that accept does not block either.
+//   NONBLOCK  No call blocks, with or without MSG_DONTWAIT: accept, and the calls of volt_io.
 //   REOPENED  Calls use an open file description of volt's own, which no other process shares.
 //   TOGGLED   The description is non-blocking only during each of volt's calls.
 //   DISK      Calls never give EAGAIN, with or without O_NONBLOCK.
@@ -5689,6 +6653,15 @@ static void volt__fd_mark_empty(volt__fd *e, int dir, uint32_t seq, const char *
     volt__unlock(&e->lock);
 }
 
+// Called after a call gave EAGAIN and no wait follows. Clears the ready bit, unless an event came
+// since the snapshot.
+static void volt__fd_mark_drained(volt__fd *e, int dir, volt__fd_snapshot snapshot) {
+    volt__lock(&e->lock);
+    if (e->seq == snapshot.seq && e->mode == VOLT__MODE_EDGE)
+        volt__store_rlx(&e->ready, (uint8_t)(e->ready & ~dir)); // rlx: under lock
+    volt__unlock(&e->lock);
+}
+
 // ---- back-off of accept
 // An accept that fails for lack of descriptors or memory waits on a timer before it tries again.
 // The entry stores its node, so that retiring the entry ends that wait. Other accepts on the
@@ -5799,74 +6772,6 @@ static void volt__fd_retire(volt__fds *f, volt__fd *e, int fd, int is_close, vol
     volt__unlock(&e->lock);
 }
 
-// ---- kinds of descriptors
-
-static int volt__is_ip(int family) { return family == AF_INET || family == AF_INET6; }
-// Returns 1 for a terminal, and for a pipe that is standard input, output or error. Other processes
-// share its description: O_NONBLOCK would affect them, too, and any of them may clear it. Not for
-// device 5:2, the master side of a pseudo-terminal: if reopened it would be a different terminal.
-static int volt__fd_is_shared(int fd, const struct stat *st) {
-    if (S_ISFIFO(st->st_mode)) return fd <= STDERR_FILENO;
-    return S_ISCHR(st->st_mode) && st->st_rdev != makedev(5, 2) && VOLT_SYS(isatty, fd);
-}
-// Returns 1 for /dev/tty, /dev/console and /dev/tty0. They stand for another terminal, which may be
-// a different one when they are opened again.
-static int volt__fd_is_alias(const struct stat *st) {
-    return S_ISCHR(st->st_mode) && (st->st_rdev == makedev(5, 0) ||
-                                    st->st_rdev == makedev(5, 1) || st->st_rdev == makedev(4, 0));
-}
-static int volt__is_disk(mode_t mode) { return S_ISREG(mode) || S_ISDIR(mode) || S_ISBLK(mode); }
-// Makes a file that is no socket non-blocking. If shared, it is reopened, or else each call toggles
-// it. Disk files stay as they are. Returns flags or -errno. Called under lock.
-static int volt__fd_make_nonblocking(volt__fd *e, int fd, int mode) {
-    struct stat st;
-    if (VOLT_SYS(fstat, fd, &st) < 0) return -errno;
-    if (volt__is_disk(st.st_mode)) return VOLT__FD_DISK;
-    if (!volt__fd_is_shared(fd, &st)) {
-        if (mode & O_NONBLOCK) return 0;
-        return VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0 ? -errno : 0;
-    }
-    int reopened_fd = volt__fd_is_alias(&st) ? -1 : volt__sys_reopen(fd, mode);
-    if (reopened_fd < 0) return VOLT__FD_TOGGLED; // an alias, no /proc, or another user's terminal
-    e->reopened_fd = reopened_fd;
-    return VOLT__FD_REOPENED;
-}
-// A socket can stay blocking, as each call passes MSG_DONTWAIT; only accept has no such flag.
-// Returns flags or -errno. Called under lock.
-static int volt__fd_probe_socket(int fd, int mode, int is_accept) {
-    int protocol = 0;
-    socklen_t len = sizeof protocol;
-    int flags = VOLT__FD_SOCKET;
-    if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
-        protocol == IPPROTO_TCP)
-        flags |= VOLT__FD_STREAM;
-    if (is_accept && !(mode & O_NONBLOCK) &&
-        VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0)
-        return -errno;
-    return flags;
-}
-// Finds out the kind of a descriptor that volt has not made, and makes sure that no call on it
-// blocks. Stores and returns its flags. Returns -EBADF if the entry was retired since `gen`, or
-// another -errno. All of this is one critical section: the entry is not retired halfway.
-static int volt__fd_probe(volt__fd *e, int fd, uint32_t gen, int is_accept) {
-    int type = 0, rc;
-    socklen_t len = sizeof type;
-    volt__lock(&e->lock);
-    int mode = VOLT_SYS(fcntl, fd, F_GETFL);
-    if (e->gen != gen) rc = -EBADF; // reopening would open another file
-    else if (mode < 0) rc = -errno;
-    else if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0)
-        rc = volt__fd_probe_socket(fd, mode, is_accept);
-    else if (is_accept && errno == ENOTSOCK) rc = -ENOTSOCK; // its mode must not change
-    else rc = e->reopened_fd > 0 ? 0 : volt__fd_make_nonblocking(e, fd, mode);
-    if (rc >= 0) rc |= VOLT__FD_PROBED | (is_accept ? VOLT__FD_NONBLOCK : 0);
-    if (rc >= 0 && e->reopened_fd > 0) rc |= VOLT__FD_REOPENED; // another task may have reopened it
-    // rlx: under lock. Not if the entry was retired: the next file of the number is probed itself
-    if (e->gen == gen) volt__store_rlx(&e->flags, (uint8_t)(rc < 0 ? 0 : rc));
-    volt__unlock(&e->lock);
-    return rc;
-}
-
 // Handles an event that epoll reported; an event of an older generation is dropped. Tasks to be
 // enqueued are appended to *c. Called by a poller.
 static void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t events, volt__chain *c) {
@@ -5909,6 +6814,86 @@ static inline void volt__fd_event(volt__fds *f, uint64_t epoll_data, uint32_t ev
                                   volt__chain *c) {
     (void)f, (void)epoll_data, (void)events, (void)c;
 }
+#endif
+
+//==================================================================================================
+// >>kinds  what kind of file a descriptor is
+//==================================================================================================
+// The first operation on a descriptor that volt has not made finds out its kind, and makes sure
+// that no call on it blocks. The result is in the flags of the entry (>>fds). All of this happens
+// under the lock of the entry, which volt__fd_probe takes; it is called in a poll.
+#ifndef VOLT_NO_IO
+static int volt__is_ip(int family) { return family == AF_INET || family == AF_INET6; }
+// Returns 1 for a terminal, and for a pipe that is standard input, output or error. Other processes
+// share its description: O_NONBLOCK would affect them, too, and any of them may clear it. Not for
+// device 5:2, the master side of a pseudo-terminal: if reopened it would be a different terminal.
+// Nor for a terminal that this program has opened with O_NONBLOCK, as volt_serial_open does.
+static int volt__fd_is_shared(int fd, const struct stat *st, int mode) {
+    if (S_ISFIFO(st->st_mode)) return fd <= STDERR_FILENO;
+    if (fd > STDERR_FILENO && mode & O_NONBLOCK) return 0;
+    return S_ISCHR(st->st_mode) && st->st_rdev != makedev(5, 2) && VOLT_SYS(isatty, fd);
+}
+// Returns 1 for /dev/tty, /dev/console and /dev/tty0. They stand for another terminal, which may be
+// a different one when they are opened again.
+static int volt__fd_is_alias(const struct stat *st) {
+    return S_ISCHR(st->st_mode) && (st->st_rdev == makedev(5, 0) ||
+                                    st->st_rdev == makedev(5, 1) || st->st_rdev == makedev(4, 0));
+}
+static int volt__is_disk(mode_t mode) { return S_ISREG(mode) || S_ISDIR(mode) || S_ISBLK(mode); }
+// Makes a file that is no socket non-blocking. If shared, it is reopened, or else each call toggles
+// it. Disk files stay as they are. Returns flags or -errno. Called under lock.
+static int volt__fd_make_nonblocking(volt__fd *e, int fd, int mode) {
+    struct stat st;
+    if (VOLT_SYS(fstat, fd, &st) < 0) return -errno;
+    if (volt__is_disk(st.st_mode)) return VOLT__FD_DISK;
+    if (!volt__fd_is_shared(fd, &st, mode)) {
+        if (mode & O_NONBLOCK) return 0;
+        return VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0 ? -errno : 0;
+    }
+    int reopened_fd = volt__fd_is_alias(&st) ? -1 : volt__sys_reopen(fd, mode);
+    if (reopened_fd < 0) return VOLT__FD_TOGGLED; // an alias, no /proc, or another user's terminal
+    e->reopened_fd = reopened_fd;
+    return VOLT__FD_REOPENED;
+}
+// A socket can stay blocking for calls that pass MSG_DONTWAIT; others want NONBLOCK. Returns flags
+// or -errno. Called under lock.
+static int volt__fd_probe_socket(int fd, int mode, int wanted) {
+    int protocol = 0;
+    socklen_t len = sizeof protocol;
+    int flags = VOLT__FD_SOCKET;
+    if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
+        protocol == IPPROTO_TCP)
+        flags |= VOLT__FD_STREAM;
+    if (wanted & VOLT__FD_NONBLOCK && !(mode & O_NONBLOCK) &&
+        VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0)
+        return -errno;
+    return flags;
+}
+// Finds out the kind of a descriptor that volt has not made, and makes sure that no call on it
+// blocks. `wanted`: VOLT__FD_SOCKET if the call is for sockets only, VOLT__FD_NONBLOCK if it may
+// block without O_NONBLOCK. Stores and returns the entry's flags. Returns -ENOTSOCK; -EBADF if the
+// entry was retired since `gen`; or another -errno. All of this is one critical section: the entry
+// is not retired halfway.
+static int volt__fd_probe(volt__fd *e, int fd, uint32_t gen, int wanted) {
+    int type = 0, rc;
+    socklen_t len = sizeof type;
+    volt__lock(&e->lock);
+    int mode = VOLT_SYS(fcntl, fd, F_GETFL);
+    if (e->gen != gen) rc = -EBADF; // reopening would open another file
+    else if (mode < 0) rc = -errno;
+    else if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0)
+        rc = volt__fd_probe_socket(fd, mode, wanted);
+    else if (wanted & VOLT__FD_SOCKET && errno == ENOTSOCK)
+        rc = -ENOTSOCK; // its mode must not change
+    else rc = e->reopened_fd > 0 ? 0 : volt__fd_make_nonblocking(e, fd, mode);
+    if (rc >= 0) rc |= VOLT__FD_PROBED | (wanted & VOLT__FD_NONBLOCK);
+    if (rc >= 0 && e->reopened_fd > 0) rc |= VOLT__FD_REOPENED; // another task may have reopened it
+    // rlx: under lock. Not if the entry was retired: the next file of the number is probed itself
+    if (e->gen == gen) volt__store_rlx(&e->flags, (uint8_t)(rc < 0 ? 0 : rc));
+    volt__unlock(&e->lock);
+    return rc;
+}
+
 #endif
 
 //==================================================================================================
@@ -6645,7 +7630,7 @@ struct volt__worker {
     uint32_t lifo_run;       // consecutive polls from the LIFO slot
     uint32_t polls_since;    // polls since last_event_poll, or since the last sleep
     uintptr_t completed_then, spawned_then; // `completed` and `spawned` at last_event_poll
-    uint32_t n_trials;      // intervals that could be a trial: see volt__tasks_are_short
+    uint32_t trial_at;      // polls of intervals that could be a trial: see volt__tasks_are_short
     uint8_t is_solo;        // the only worker: no other thread takes from its ring and LIFO slot
     uint8_t is_searching;   // is counted in idle.searching
     uint8_t has_slept;      // has slept, or its thread has just started, and no poll came since
@@ -6696,6 +7681,11 @@ struct volt__worker {
 };
 
 #define VOLT__OUTSIDE_HEAPS 4
+enum { VOLT__PIPES = 8, VOLT__BIG_PIPES = 16 };
+typedef struct volt__pipe {
+    int fd[2];
+    uint8_t is_big;
+} volt__pipe;
 struct volt_rt {
     volt_config cfg; // once: effective values
     int64_t epoch;   // once: time of tick 0
@@ -6735,6 +7725,9 @@ struct volt_rt {
 #endif
     uint32_t names_lock;
     struct volt__query *queries; // under names_lock: host lookups in progress
+    uint32_t pipes_lock, n_pipes;
+    uint32_t n_big_pipes;          // W under pipes_lock, R any (hint): those in use included
+    volt__pipe pipes[VOLT__PIPES]; // under pipes_lock: empty pipes, for the next copy
 };
 
 // If VOLT_MAX_WORKERS is 1, this constant lets the compiler drop all code for several workers.
@@ -7994,25 +8987,26 @@ static uint32_t volt__ewma_weight(uint32_t n) {
 }
 // The steal floor. A steal costs the victim VOLT_STEAL_COST_NS: cache misses on the task, its slab
 // and its joiner. While most polls complete their task in less time, the worker keeps tasks:
-//   - If at most every second poll spawns a task, it keeps all of its tasks, since little further
-//   work
-//     will come of them, and wakes no other worker for them.
+//   - If at most every second poll spawns a task, it keeps all of them, since little work will come
+//     of them, and wakes no other worker for them.
 //   - Otherwise it keeps up to wake_at - 2 tasks in the ring. With the LIFO slot these are fewer
 //     than wake_at, so no worker was woken for them, and none need be woken when the floor falls.
 // A rescue ignores the floor, so no task stays at a stuck worker. A guest has no floor, because its
 // thread leaves for the application's loop.
-//
-// While workers steal, they wait for each other's cache lines, and a short task may measure longer,
-// by a factor of up to the number of workers. So where tasks may be short, all steals are refused
-// on trial, for VOLT__TRIAL of each VOLT__TRIAL_EVERY intervals between event polls. Short polls
-// then measure short, and the refusal lasts; polls that still measure long are long.
+// While workers steal, they wait for each other's cache lines: a short task may measure longer by a
+// factor of up to their number. So where tasks may be short, all steals are refused on trial, for
+// VOLT__TRIAL of each VOLT__TRIAL_EVERY intervals: short polls then measure short, and the refusal
+// lasts. An interval of few polls measures its event poll most, and counts for less.
 #define VOLT__TRIAL 8u
 #define VOLT__TRIAL_EVERY 256u
+#define VOLT__TRIAL_POLLS 16u // an interval of that many counts whole
 // Returns 1 if all steals must be refused, because polls are short or this interval is a trial.
 static int volt__tasks_are_short(volt__worker *w, int64_t ns) {
     if (ns < VOLT_STEAL_COST_NS) return 1;
-    if (ns >= INT64_C(2) * VOLT_STEAL_COST_NS * volt__started(w->rt)) return 0;
-    return w->n_trials++ % VOLT__TRIAL_EVERY < VOLT__TRIAL;
+    if (ns >= INT64_C(4) * VOLT_STEAL_COST_NS * volt__started(w->rt)) return 0;
+    uint32_t at = w->trial_at / VOLT__TRIAL_POLLS % VOLT__TRIAL_EVERY;
+    w->trial_at += volt__min32(w->polls_since, VOLT__TRIAL_POLLS);
+    return at < VOLT__TRIAL;
 }
 // Returns the steal floor. `ns` is the average time of a poll since the last event poll.
 static uint32_t volt__steal_floor_for(volt__worker *w, int64_t ns) {
@@ -8995,6 +9989,7 @@ static void volt__rt_free(volt_rt *rt) {
     for (uint32_t i = 0; rt->workers && i < rt->started; i++)
         volt__worker_destroy(rt, rt->workers[i]);
     volt__fds_destroy(&rt->fds, rt->n_workers);
+    for (uint32_t i = 0; i < 2 * rt->n_pipes; i++) VOLT_SYS(close, rt->pipes[i / 2].fd[i % 2]);
     if (rt->watchdog.fd >= 0) VOLT_SYS(close, rt->watchdog.fd);
     if (rt->fork_word) volt__sys_unmap(NULL, rt->fork_word, sizeof *rt->fork_word);
     if (rt->workers) a.free(a.user, rt->workers, sizeof(volt__worker *) * rt->n_workers);
@@ -12986,15 +13981,25 @@ VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
 //     data was transferred. Only pread and pwrite are repeated after EINTR.
 // The volt_file_ functions are called in a poll. volt__file_run and the functions that it calls run
 // on a pool thread; under VOLT_SINGLE_THREAD they run inside the poll.
+#ifndef VOLT_NO_FILES
 enum {
     VOLT__FILE_OPEN,
     VOLT__FILE_PREAD,
     VOLT__FILE_PWRITE,
+    VOLT__FILE_APPEND,
+    VOLT__FILE_TRUNCATE,
     VOLT__FILE_SYNC,
     VOLT__FILE_STAT,
+    VOLT__FILE_FSTAT,
     VOLT__FILE_CLOSE,
     VOLT__FILE_LOAD,
-    VOLT__FILE_SAVE
+    VOLT__FILE_SAVE,
+    VOLT__FILE_REPLACE,
+    VOLT__FILE_RENAME,
+    VOLT__FILE_UNLINK,
+    VOLT__FILE_MKDIR,
+    VOLT__FILE_RMDIR,
+    VOLT__FILE_READDIR
 };
 enum { VOLT__FILE_MAX = 1 << 30 }; // most bytes per operation: the result is an int
 // Returns the result of a system call, or -errno.
@@ -13012,8 +14017,10 @@ static int volt__file_transfer(const volt_file_op *op, int fd, size_t len, int i
     if (narrow_end != end) return -EOVERFLOW;
     while (done < len) {
         off_t at = (off_t)op->offset_ + (off_t)done;
-        ssize_t n = is_write ? VOLT_SYS(pwrite, fd, buf + done, len - done, at)
-                             : VOLT_SYS(pread, fd, buf + done, len - done, at);
+        ssize_t n = op->kind_ == VOLT__FILE_APPEND
+                        ? VOLT_SYS(write, fd, buf + done, len - done)
+                    : is_write ? VOLT_SYS(pwrite, fd, buf + done, len - done, at)
+                               : VOLT_SYS(pread, fd, buf + done, len - done, at);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return -errno;
         if (n == 0 && is_write) return -EIO; // else an endless loop; Linux never does this
@@ -13053,10 +14060,71 @@ static int volt__file_save(const volt_file_op *op) {
     if (VOLT_SYS(close, fd) < 0 && rc >= 0) rc = -errno;
     return rc;
 }
+static int volt__file_truncate(const volt_file_op *op) {
+    off_t len = (off_t)op->offset_;
+    if (len != op->offset_) return -EOVERFLOW;
+    return volt__file_result(VOLT_SYS(ftruncate, op->fd_, len));
+}
+// Waits until the entry of `path` in its directory is on the disk.
+static int volt__file_sync_dir(const char *path) {
+    char dir[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t len = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    memcpy(dir, len > 0 ? path : ".", len > 0 ? len : 1);
+    dir[len > 0 ? len : 1] = 0;
+    int fd = VOLT_SYS(openat, AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) return -errno;
+    int rc = volt__file_result(VOLT_SYS(fsync, fd));
+    VOLT_SYS(close, fd);
+    return rc == -EINVAL ? 0 : rc; // the file system has no such wait
+}
+// Opens a new file beside op->path_, and stores its path. Returns a descriptor or -errno.
+static int volt__file_open_beside(const volt_file_op *op, char *path, size_t cap) {
+    size_t len = strlen(op->path_);
+    if (len + 18 > cap) return -ENAMETOOLONG;
+    for (int tries = 0; tries < 100; tries++) {
+        uint64_t id = VOLT_RANDOM();
+        memcpy(path, op->path_, len);
+        path[len] = '.';
+        for (size_t i = 0; i < 16; i++, id >>= 4) path[len + 1 + i] = "0123456789abcdef"[id & 15];
+        path[len + 17] = 0;
+        int fd = VOLT_SYS(openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                          op->mode_);
+        if (fd >= 0 || errno != EEXIST) return volt__file_result(fd);
+    }
+    return -EEXIST;
+}
+static int volt__file_replace(const volt_file_op *op) {
+    char beside[PATH_MAX];
+    if (!op->path_) return -EFAULT;
+    int fd = volt__file_open_beside(op, beside, sizeof beside);
+    if (fd < 0) return fd;
+    int rc = volt__file_transfer(op, fd, op->len_, 1);
+    if (rc >= 0 && VOLT_SYS(fsync, fd) < 0) rc = -errno;
+    if (VOLT_SYS(close, fd) < 0 && rc >= 0) rc = -errno;
+    if (rc >= 0 && VOLT_SYS(rename, beside, op->path_) < 0) rc = -errno;
+    if (rc < 0) {
+        VOLT_SYS(unlink, beside);
+        return rc;
+    }
+    int synced = volt__file_sync_dir(op->path_);
+    return synced < 0 ? synced : rc;
+}
+// The operations on paths.
+static int volt__file_run_path(const volt_file_op *op) {
+    const char *path = op->path_;
+    if (!path || (op->kind_ == VOLT__FILE_RENAME && !op->to_)) return -EFAULT;
+    switch (op->kind_) {
+    case VOLT__FILE_STAT: return volt__file_result(VOLT_SYS(stat, path, (struct stat *)op->buf_));
+    case VOLT__FILE_RENAME: return volt__file_result(VOLT_SYS(rename, path, op->to_));
+    case VOLT__FILE_UNLINK: return volt__file_result(VOLT_SYS(unlink, path));
+    case VOLT__FILE_MKDIR: return volt__file_result(VOLT_SYS(mkdir, path, op->mode_));
+    default: return volt__file_result(VOLT_SYS(rmdir, path));
+    }
+}
 // Called by a pool thread, as the fn of volt_blocking.
 static int volt__file_run(void *arg) {
     volt_file_op *op = (volt_file_op *)arg;
-    struct stat *out = (struct stat *)op->buf_; // only for VOLT__FILE_STAT
     switch (op->kind_) {
     case VOLT__FILE_OPEN: return volt__file_open(op);
     case VOLT__FILE_PREAD: return volt__file_transfer(op, op->fd_, op->len_, 0);
@@ -13064,11 +14132,19 @@ static int volt__file_run(void *arg) {
     case VOLT__FILE_SYNC:
         return volt__file_result(op->flags_ ? VOLT_SYS(fdatasync, op->fd_)
                                             : VOLT_SYS(fsync, op->fd_));
-    case VOLT__FILE_STAT:
-        return op->path_ ? volt__file_result(VOLT_SYS(stat, op->path_, out)) : -EFAULT;
-    case VOLT__FILE_CLOSE: return volt__file_result(VOLT_SYS(close, op->fd_));
+    case VOLT__FILE_APPEND: return volt__file_transfer(op, op->fd_, op->len_, 1);
+    case VOLT__FILE_TRUNCATE: return volt__file_truncate(op);
+    case VOLT__FILE_FSTAT:
+        return volt__file_result(VOLT_SYS(fstat, op->fd_, (struct stat *)op->buf_));
+    case VOLT__FILE_CLOSE:
+        op->is_run_ = 1; // see volt_file_close
+        return volt__file_result(VOLT_SYS(close, op->fd_));
     case VOLT__FILE_LOAD: return volt__file_load(op);
-    default: return volt__file_save(op);
+    case VOLT__FILE_SAVE: return volt__file_save(op);
+    case VOLT__FILE_REPLACE: return volt__file_replace(op);
+    case VOLT__FILE_READDIR:
+        return volt__file_result(VOLT_SYS(syscall, SYS_getdents64, op->fd_, op->buf_, op->len_));
+    default: return volt__file_run_path(op);
     }
 }
 // Each poll of an operation passes the arguments again, in *call. Only the first poll, at which the
@@ -13082,9 +14158,31 @@ static volt_poll volt__file_submit(volt_cx *cx, volt_file_op *op, const volt_fil
     volt__check_not_on_stack(cx, call->path_);
     if (node && node->kind_ == VOLT__FRESH) {
         VOLT__REQUIRE_CX(cx, op->job_.state_ == 0, "volt_file_op is in use by another call");
+        unsigned waits = op->waits_;
         *op = *call;
+        op->waits_ = waits;
     }
     return volt_blocking(cx, &op->job_, volt__file_run, op);
+}
+// A read in place, of cached data. Returns the number of bytes if that is all that was asked for,
+// or all up to the end of the file, else 0. A result of 0 of the kernel is not taken for the
+// end: some versions give it in the middle of a file.
+static int64_t volt__file_read_cached(volt_file_op *op, int fd, void *buf, size_t len,
+                                      int64_t offset) {
+#ifdef RWF_NOWAIT
+    struct iovec part = { buf, len };
+    struct stat st;
+    if (op->waits_ || len == 0 || len > VOLT__FILE_MAX || offset < 0 || (off_t)offset != offset)
+        return 0;
+    ssize_t n = VOLT_SYS(preadv2, fd, &part, 1, (off_t)offset, RWF_NOWAIT);
+    if (n < 0 && (errno == EOPNOTSUPP || volt__sys_is_unsupported(errno))) op->waits_ = 1;
+    if (n <= 0) return 0;
+    if ((size_t)n == len) return n;
+    return VOLT_SYS(fstat, fd, &st) == 0 && offset + n >= st.st_size ? n : 0;
+#else
+    (void)op, (void)fd, (void)buf, (void)len, (void)offset;
+    return 0;
+#endif
 }
 // Fills *c; the fields without a parameter become 0.
 static void volt__file_args(volt_file_op *c, int kind, int fd, const char *path, const void *buf,
@@ -13107,6 +14205,10 @@ VOLT_API volt_poll volt_file_open(volt_cx *cx, volt_file_op *op, const char *pat
 VOLT_API volt_poll volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t len,
                                    int64_t offset) {
     volt_file_op c;
+    if (cx->frame_ && cx->frame_->kind_ == VOLT__FRESH && !volt__scope_is_cancelled(cx)) {
+        int64_t n = volt__file_read_cached(op, fd, buf, len, offset);
+        if (n > 0) return volt__leaf_ready(volt__leaf(cx, VOLT__LEAF_JOB), n);
+    }
     volt__file_args(&c, VOLT__FILE_PREAD, fd, NULL, buf, len);
     c.offset_ = offset;
     return volt__file_submit(cx, op, &c);
@@ -13130,10 +14232,31 @@ VOLT_API volt_poll volt_file_stat(volt_cx *cx, volt_file_op *op, const char *pat
     volt__file_args(&c, VOLT__FILE_STAT, -1, path, out, 0);
     return volt__file_submit(cx, op, &c);
 }
+VOLT_API volt_poll volt_file_append(volt_cx *cx, volt_file_op *op, int fd, const void *buf,
+                                    size_t len) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_APPEND, fd, NULL, buf, len);
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_truncate(volt_cx *cx, volt_file_op *op, int fd, int64_t len) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_TRUNCATE, fd, NULL, NULL, 0);
+    c.offset_ = len;
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_fstat(volt_cx *cx, volt_file_op *op, int fd, struct stat *out) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_FSTAT, fd, NULL, out, 0);
+    return volt__file_submit(cx, op, &c);
+}
 VOLT_API volt_poll volt_file_close(volt_cx *cx, volt_file_op *op, int fd) {
     volt_file_op c;
     volt__file_args(&c, VOLT__FILE_CLOSE, fd, NULL, NULL, 0);
-    return volt__file_submit(cx, op, &c);
+    volt_poll p = volt__file_submit(cx, op, &c);
+    // the job has not run
+    if (!volt_is_pending(p) && !op->is_run_)
+        p = volt_ready(volt__file_result(VOLT_SYS(close, fd)));
+    return p;
 }
 VOLT_API volt_poll volt_file_load(volt_cx *cx, volt_file_op *op, const char *path, void *buf,
                                   size_t cap) {
@@ -13149,6 +14272,66 @@ VOLT_API volt_poll volt_file_save(volt_cx *cx, volt_file_op *op, const char *pat
     c.mode_ = mode;
     return volt__file_submit(cx, op, &c);
 }
+VOLT_API volt_poll volt_file_replace(volt_cx *cx, volt_file_op *op, const char *path,
+                                     const void *buf, size_t len, unsigned mode) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_REPLACE, -1, path, buf, len);
+    c.mode_ = mode;
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_rename(volt_cx *cx, volt_file_op *op, const char *from,
+                                    const char *to) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_RENAME, -1, from, NULL, 0);
+    volt__check_not_on_stack(cx, to);
+    c.to_ = to;
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_file_unlink(volt_cx *cx, volt_file_op *op, const char *path) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_UNLINK, -1, path, NULL, 0);
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_dir_make(volt_cx *cx, volt_file_op *op, const char *path, unsigned mode) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_MKDIR, -1, path, NULL, 0);
+    c.mode_ = mode;
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_dir_remove(volt_cx *cx, volt_file_op *op, const char *path) {
+    volt_file_op c;
+    volt__file_args(&c, VOLT__FILE_RMDIR, -1, path, NULL, 0);
+    return volt__file_submit(cx, op, &c);
+}
+VOLT_API volt_poll volt_dir_read(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t cap) {
+    volt_file_op c;
+    if (cap > VOLT__FILE_MAX) cap = VOLT__FILE_MAX;
+    volt__file_args(&c, VOLT__FILE_READDIR, fd, NULL, buf, cap);
+    return volt__file_submit(cx, op, &c);
+}
+// The head of an entry as getdents64(2) writes it; the name follows its type.
+typedef struct volt__file_entry {
+    uint64_t inode;
+    int64_t next;
+    uint16_t size;
+    uint8_t type;
+} volt__file_entry;
+VOLT_API int volt_dir_next(const void *buf, size_t len, size_t *at, volt_dir_entry *out) {
+    const char *entries = (const char *)buf;
+    while (*at < len && len - *at > offsetof(volt__file_entry, type) + 1) {
+        volt__file_entry head;
+        memcpy(&head, entries + *at, offsetof(volt__file_entry, type) + 1);
+        const char *name = entries + *at + offsetof(volt__file_entry, type) + 1;
+        *at += head.size;
+        if (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]))) continue;
+        out->name = name;
+        out->inode = head.inode;
+        out->type = head.type;
+        return 1;
+    }
+    return 0;
+}
+#endif // VOLT_NO_FILES
 
 //==================================================================================================
 // >>sockets  addresses, options, opening
@@ -13166,8 +14349,12 @@ static void volt__addr_set(volt_addr *a, const void *sa, size_t len) {
     memcpy(a->sa_, sa, len);
     a->len_ = (uint32_t)len;
 }
-// Returns AF_UNSPEC for an empty address.
-static int volt__addr_family(const volt_addr *a) {
+VOLT_API int volt_addr_from(volt_addr *a, const struct sockaddr *sa, size_t len) {
+    if (len < sizeof(sa_family_t) || len > sizeof a->sa_) return -EINVAL;
+    volt__addr_set(a, sa, len);
+    return 0;
+}
+VOLT_API int volt_addr_family(const volt_addr *a) {
     sa_family_t family = AF_UNSPEC;
     if (a->len_ >= sizeof family)
         memcpy(&family, a->sa_ + offsetof(struct sockaddr, sa_family), sizeof family);
@@ -13176,15 +14363,41 @@ static int volt__addr_family(const volt_addr *a) {
 static const struct sockaddr *volt__addr_sa(const volt_addr *a) {
     return (const struct sockaddr *)(const void *)a->sa_;
 }
-// `host` is a numeric address, IPv4 or IPv6, without brackets. Returns 0, or -EINVAL if `host` is
-// anything else or `port` is above 65535.
-static int volt__addr_ip(volt_addr *a, const char *host, unsigned port) {
+VOLT_API const struct sockaddr *volt_addr_sockaddr(const volt_addr *a, unsigned *len) {
+    *len = a->len_;
+    return volt__addr_sa(a);
+}
+// Finds the scope of an IPv6 address: the part of `host` behind %, the name or the number of an
+// interface, which is cut off. Returns 0, -EINVAL, -ENODEV, or the error of the socket by which the
+// kernel is asked.
+static int volt__addr_scope(char *host, uint32_t *scope) {
+    char *percent = strchr(host, '%');
+    *scope = 0;
+    if (!percent) return 0;
+    *percent++ = 0;
+    if (*percent == 0) return -EINVAL;
+    for (const char *c = percent; *c; c++) {
+        if (*c < '0' || *c > '9' || *scope > (UINT32_MAX - 9) / 10) {
+            *scope = VOLT_SYS(if_nametoindex, percent);
+            return *scope ? 0 : -errno;
+        }
+        *scope = *scope * 10 + (uint32_t)(*c - '0');
+    }
+    return 0;
+}
+// `text` is a numeric address, IPv4 or IPv6, without brackets. Returns 0; -EINVAL if `text` is
+// anything else or `port` is above 65535; or what volt__addr_scope gives.
+static int volt__addr_ip(volt_addr *a, const char *text, unsigned port) {
+    char host[64];
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
     memset(&v4, 0, sizeof v4);
     memset(&v6, 0, sizeof v6);
-    if (port > 65535) return -EINVAL;
-    if (inet_pton(AF_INET, host, &v4.sin_addr) == 1) {
+    if (port > 65535 || strlen(text) >= sizeof host) return -EINVAL;
+    memcpy(host, text, strlen(text) + 1);
+    int rc = volt__addr_scope(host, &v6.sin6_scope_id);
+    if (rc < 0) return rc;
+    if (v6.sin6_scope_id == 0 && inet_pton(AF_INET, host, &v4.sin_addr) == 1) {
         v4.sin_family = AF_INET;
         v4.sin_port = htons((uint16_t)port);
         volt__addr_set(a, &v4, sizeof v4);
@@ -13196,16 +14409,22 @@ static int volt__addr_ip(volt_addr *a, const char *host, unsigned port) {
     volt__addr_set(a, &v6, sizeof v6);
     return 0;
 }
-// Returns 0, or -EINVAL if the path is empty or too long.
+// `path` may be an abstract name, which begins with @. Returns 0, or -EINVAL if it is empty or too
+// long. The length of an abstract address is exact, since the bytes behind it would be part of the
+// name.
 static int volt__addr_unix(volt_addr *a, const char *path) {
     struct sockaddr_un un;
-    size_t len = strlen(path);
+    size_t len = strlen(path), is_abstract = path[0] == '@';
     memset(&un, 0, sizeof un);
-    if (len == 0 || len >= sizeof un.sun_path) return -EINVAL;
+    if (len <= is_abstract || len >= sizeof un.sun_path) return -EINVAL;
     un.sun_family = AF_UNIX;
-    memcpy(un.sun_path, path, len + 1);
-    volt__addr_set(a, &un, sizeof un);
+    memcpy(un.sun_path, path, len);
+    if (is_abstract) un.sun_path[0] = 0;
+    volt__addr_set(a, &un, is_abstract ? offsetof(struct sockaddr_un, sun_path) + len : sizeof un);
     return 0;
+}
+VOLT_API int volt_addr_make(volt_addr *a, const char *host_or_null, unsigned port) {
+    return volt__addr_ip(a, host_or_null ? host_or_null : "::", port);
 }
 VOLT_API int volt_addr_parse(volt_addr *a, const char *text) {
     char host[64];
@@ -13226,6 +14445,7 @@ VOLT_API int volt_addr_parse(volt_addr *a, const char *text) {
     if (len >= sizeof host) return -EINVAL;
     memcpy(host, text, len);
     host[len] = 0;
+    if (strcmp(host, "*") == 0 && !is_v6) return volt__addr_ip(a, "::", port);
     if ((strchr(host, ':') != NULL) != is_v6) return -EINVAL; // "::1:80" is ambiguous
     return volt__addr_ip(a, host, port);
 }
@@ -13238,36 +14458,136 @@ static size_t volt__append_text(char *buf, size_t cap, size_t at, const char *te
 }
 VOLT_API int volt_addr_port(const volt_addr *a) {
     struct sockaddr_in6 v6; // sin_port of an IPv4 address has the offset of sin6_port
-    int family = volt__addr_family(a);
+    int family = volt_addr_family(a);
     if (!volt__is_ip(family)) return 0;
     memset(&v6, 0, sizeof v6);
     memcpy(&v6, a->sa_, a->len_ < sizeof v6 ? a->len_ : sizeof v6);
     return ntohs(v6.sin6_port);
 }
-VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len) {
-    char ip[64] = "", digits[8];
-    struct sockaddr_un un;
-    size_t at = 0, d = sizeof digits - 1;
-    int family = volt__addr_family(a), port = volt_addr_port(a);
-    digits[d] = 0; // the port in decimal is written from the end
-    do digits[--d] = (char)('0' + port % 10);
-    while ((port /= 10) != 0);
-    if (volt__is_ip(family)) {
-        size_t where = family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
-                                         : offsetof(struct sockaddr_in6, sin6_addr);
-        inet_ntop(family, a->sa_ + where, ip, sizeof ip);
-        if (family == AF_INET6) at = volt__append_text(buf, len, at, "[");
-        at = volt__append_text(buf, len, at, ip);
-        at = volt__append_text(buf, len, at, family == AF_INET6 ? "]:" : ":");
-        at = volt__append_text(buf, len, at, digits + d);
-    } else if (family == AF_UNIX) {
-        memcpy(&un, a->sa_, sizeof un);
-        un.sun_path[sizeof un.sun_path - 1] = 0; // a path from the kernel may lack the 0
-        at = volt__append_text(buf, len, at, "unix:");
-        at = volt__append_text(buf, len, at, un.sun_path);
-    } else {
-        return -EAFNOSUPPORT;
+VOLT_API int volt_addr_set_port(volt_addr *a, unsigned port) {
+    uint16_t p = htons((uint16_t)port);
+    if (port > 65535) return -EINVAL;
+    if (!volt__is_ip(volt_addr_family(a))) return -EAFNOSUPPORT;
+    memcpy(a->sa_ + offsetof(struct sockaddr_in6, sin6_port), &p, sizeof p); // as in volt_addr_port
+    return 0;
+}
+static uint32_t volt__addr_scope_of(const volt_addr *a) {
+    uint32_t scope = 0;
+    if (volt_addr_family(a) == AF_INET6)
+        memcpy(&scope, a->sa_ + offsetof(struct sockaddr_in6, sin6_scope_id), sizeof scope);
+    return scope;
+}
+VOLT_API void volt_addr_unmap(volt_addr *a) {
+    struct sockaddr_in v4;
+    struct in6_addr v6;
+    if (volt_addr_family(a) != AF_INET6) return;
+    memcpy(&v6, a->sa_ + offsetof(struct sockaddr_in6, sin6_addr), sizeof v6);
+    if (!IN6_IS_ADDR_V4MAPPED(&v6)) return;
+    memset(&v4, 0, sizeof v4);
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons((uint16_t)volt_addr_port(a));
+    memcpy(&v4.sin_addr, v6.s6_addr + 12, sizeof v4.sin_addr);
+    volt__addr_set(a, &v4, sizeof v4);
+}
+// Copies the IP address without its port to ip[]. Returns its number of bytes; 0: no IP address.
+static size_t volt__addr_bytes(const volt_addr *a, unsigned char ip[16]) {
+    volt_addr b = *a;
+    volt_addr_unmap(&b);
+    int family = volt_addr_family(&b);
+    if (!volt__is_ip(family)) return 0;
+    size_t n = family == AF_INET ? 4 : 16;
+    memcpy(ip, b.sa_ + (family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
+                                          : offsetof(struct sockaddr_in6, sin6_addr)), n);
+    return n;
+}
+VOLT_API int volt_addr_is_loopback(const volt_addr *a) {
+    unsigned char ip[16];
+    size_t n = volt__addr_bytes(a, ip);
+    return n == 4 ? ip[0] == 127 : n == 16 && memcmp(ip, &in6addr_loopback, 16) == 0;
+}
+VOLT_API int volt_addr_is_any(const volt_addr *a) {
+    unsigned char ip[16];
+    size_t n = volt__addr_bytes(a, ip);
+    return n > 0 && memcmp(ip, &in6addr_any, n) == 0;
+}
+VOLT_API int volt_addr_is_multicast(const volt_addr *a) {
+    unsigned char ip[16];
+    size_t n = volt__addr_bytes(a, ip);
+    return n == 4 ? ip[0] >> 4 == 14 : n == 16 && ip[0] == 0xff;
+}
+// Writes what identifies the address to key[], which has room for sa_, and returns the number of
+// bytes: for IP without padding and flow label, for a path without what follows its 0.
+static size_t volt__addr_key(const volt_addr *a, unsigned char *key) {
+    volt_addr b = *a;
+    volt_addr_unmap(&b);
+    int family = volt_addr_family(&b);
+    size_t n = offsetof(struct sockaddr_in6, sin6_port) + 2;
+    size_t path = offsetof(struct sockaddr_un, sun_path);
+    memcpy(key, b.sa_, sizeof b.sa_);
+    if (family == AF_INET) return offsetof(struct sockaddr_in, sin_addr) + 4;
+    if (family == AF_INET6) {
+        uint32_t scope = volt__addr_scope_of(&b);
+        memcpy(key + n, b.sa_ + offsetof(struct sockaddr_in6, sin6_addr), 16);
+        memcpy(key + n + 16, &scope, 4);
+        return n + 20;
     }
+    if (family != AF_UNIX || b.len_ <= path || !b.sa_[path]) return b.len_;
+    return path + strnlen((const char *)b.sa_ + path, b.len_ - path);
+}
+VOLT_API int volt_addr_equal(const volt_addr *a, const volt_addr *b) {
+    unsigned char key_a[sizeof a->sa_], key_b[sizeof b->sa_];
+    size_t n = volt__addr_key(a, key_a);
+    return n == volt__addr_key(b, key_b) && memcmp(key_a, key_b, n) == 0;
+}
+VOLT_API uint32_t volt_addr_hash(const volt_addr *a) {
+    unsigned char key[sizeof a->sa_];
+    size_t n = volt__addr_key(a, key);
+    uint32_t h = 2166136261u; // FNV-1a
+    for (size_t i = 0; i < n; i++) h = (h ^ key[i]) * 16777619u;
+    return h;
+}
+static size_t volt__append_number(char *buf, size_t cap, size_t at, uint32_t n) {
+    char digits[12];
+    size_t d = sizeof digits - 1;
+    digits[d] = 0; // written from the end
+    do digits[--d] = (char)('0' + n % 10);
+    while ((n /= 10) != 0);
+    return volt__append_text(buf, cap, at, digits + d);
+}
+static size_t volt__append_ip(char *buf, size_t cap, const volt_addr *a) {
+    char ip[64] = "", name[IF_NAMESIZE];
+    int is_v6 = volt_addr_family(a) == AF_INET6;
+    uint32_t scope = 0;
+    size_t at = 0, where = is_v6 ? offsetof(struct sockaddr_in6, sin6_addr)
+                                 : offsetof(struct sockaddr_in, sin_addr);
+    inet_ntop(volt_addr_family(a), a->sa_ + where, ip, sizeof ip);
+    if (is_v6) {
+        at = volt__append_text(buf, cap, at, "[");
+        memcpy(&scope, a->sa_ + offsetof(struct sockaddr_in6, sin6_scope_id), sizeof scope);
+    }
+    at = volt__append_text(buf, cap, at, ip);
+    if (scope) {
+        at = volt__append_text(buf, cap, at, "%");
+        at = VOLT_SYS(if_indextoname, scope, name) ? volt__append_text(buf, cap, at, name)
+                                                   : volt__append_number(buf, cap, at, scope);
+    }
+    at = volt__append_text(buf, cap, at, is_v6 ? "]:" : ":");
+    return volt__append_number(buf, cap, at, (uint32_t)volt_addr_port(a));
+}
+static size_t volt__append_unix(char *buf, size_t cap, const volt_addr *a) {
+    char path[sizeof a->sa_ + 1] = "";
+    size_t from = offsetof(struct sockaddr_un, sun_path), n = a->len_ > from ? a->len_ - from : 0;
+    memcpy(path, a->sa_ + from, n); // a path from the kernel may lack the 0
+    if (n > 0 && !path[0]) {
+        for (size_t i = 0; i < n; i++)
+            if (!path[i]) path[i] = '@';
+    }
+    return volt__append_text(buf, cap, volt__append_text(buf, cap, 0, "unix:"), path);
+}
+VOLT_API int volt_addr_format(const volt_addr *a, char *buf, size_t len) {
+    int family = volt_addr_family(a);
+    if (!volt__is_ip(family) && family != AF_UNIX) return -EAFNOSUPPORT;
+    size_t at = family == AF_UNIX ? volt__append_unix(buf, len, a) : volt__append_ip(buf, len, a);
     if (at >= len) return -ENOSPC;
     buf[at] = 0;
     return (int)at;
@@ -13318,30 +14638,107 @@ VOLT_API int volt_sock_shutdown(int fd, int is_read, int is_write) {
 
 // ---- opening sockets
 
-// Returns a new stream socket, or -errno.
-static int volt__socket(int family) {
-    int fd = VOLT_SYS(socket, family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+VOLT_API int volt_sock_open(int family, int type, int protocol) {
+    int fd = VOLT_SYS(socket, family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
     return fd < 0 ? -errno : fd;
 }
+VOLT_API int volt_sock_bind(int fd, const volt_addr *a) {
+    return VOLT_SYS(bind, fd, volt__addr_sa(a), a->len_) < 0 ? -errno : 0;
+}
+VOLT_API int volt_sock_error(int fd) {
+    int error = 0;
+    socklen_t len = sizeof error;
+    return VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? -errno : -error;
+}
+static int volt__socket(int family) { return volt_sock_open(family, SOCK_STREAM, 0); }
 
-VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *options_or_null) {
-    int family = volt__addr_family(a), fd = volt__socket(family), rc = 0;
+// ---- the path of a unix socket
+
+// Returns the path, or NULL if the address has none: of another family, abstract, or unnamed.
+static const char *volt__addr_path(const volt_addr *a) {
+    size_t at = offsetof(struct sockaddr_un, sun_path);
+    if (volt_addr_family(a) != AF_UNIX || a->len_ <= at || !a->sa_[at]) return NULL;
+    return (const char *)a->sa_ + at; // sa_ is longer than the longest path
+}
+// Returns 1 if no server answers at the path, 0 if one does, or -errno.
+static int volt__path_is_stale(const volt_addr *a, int type) {
+    int fd = volt_sock_open(AF_UNIX, type, 0), rc = 0;
     if (fd < 0) return fd;
-    int is_ip = volt__is_ip(family);
-    if (is_ip) rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    if (rc == 0 && options_or_null && options_or_null->is_reuseport)
-        rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-    if (rc == 0 && family == AF_INET6)
-        rc = volt__set_int_option(fd, IPPROTO_IPV6, IPV6_V6ONLY,
-                                  options_or_null && options_or_null->is_v6only);
-    // accepted sockets inherit TCP_NODELAY
-    if (rc == 0 && is_ip && !(options_or_null && options_or_null->is_delayed))
-        rc = volt_set_nodelay(fd, 1);
-    if (rc == 0 && VOLT_SYS(bind, fd, volt__addr_sa(a), a->len_) < 0) rc = -errno;
-    if (rc == 0 && VOLT_SYS(listen, fd, options_or_null && options_or_null->backlog > 0
-                                ? options_or_null->backlog
-                                : 1024) < 0)
+    if (VOLT_SYS(connect, fd, volt__addr_sa(a), a->len_) < 0)
+        rc = errno == ECONNREFUSED ? 1 : errno == EAGAIN || errno == EPROTOTYPE ? 0 : -errno;
+    VOLT_SYS(close, fd);
+    return rc;
+}
+// Removes a path that a server has left behind. Returns 0, -EADDRINUSE or -errno.
+static int volt__path_replace(const volt_addr *a, int type) {
+    struct stat st;
+    const char *path = volt__addr_path(a);
+    if (VOLT_SYS(stat, path, &st) < 0) return errno == ENOENT ? 0 : -errno;
+    if (!S_ISSOCK(st.st_mode)) return -EADDRINUSE;
+    int rc = volt__path_is_stale(a, type);
+    if (rc <= 0) return rc < 0 ? rc : -EADDRINUSE;
+    return VOLT_SYS(unlink, path) < 0 && errno != ENOENT ? -errno : 0;
+}
+// Locks the directory of the path: of two servers that replace a path at once, one must not remove
+// that of the other. Returns a descriptor, which holds the lock; -EADDRINUSE; or -errno.
+static int volt__path_lock(const char *path) {
+    char dir[sizeof(((volt_addr *)0)->sa_)];
+    const char *slash = strrchr(path, '/');
+    size_t len = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    memcpy(dir, len > 0 ? path : ".", len > 0 ? len : 1);
+    dir[len > 0 ? len : 1] = 0;
+    int fd = VOLT_SYS(open, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return -errno;
+    if (VOLT_SYS(flock, fd, LOCK_EX | LOCK_NB) == 0) return fd;
+    int rc = errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
+    VOLT_SYS(close, fd);
+    return rc;
+}
+static int volt__path_set(const char *path, const volt_listen_options *o) {
+    if (o->mode && VOLT_SYS(chmod, path, o->mode) < 0) return -errno;
+    return o->has_owner && VOLT_SYS(chown, path, o->uid, o->gid) < 0 ? -errno : 0;
+}
+// Binds a unix socket of the type, as the options say. If that fails, its path is removed again.
+static int volt__path_bind(int fd, const volt_addr *a, int type, const volt_listen_options *o) {
+    const char *path = volt__addr_path(a);
+    if (!path) return volt_sock_bind(fd, a);
+    int lock = o->is_replacing ? volt__path_lock(path) : -1, rc = 0;
+    if (o->is_replacing && lock < 0) return lock;
+    if (o->is_replacing) rc = volt__path_replace(a, type);
+    if (rc == 0) rc = volt_sock_bind(fd, a);
+    if (rc == 0) {
+        rc = volt__path_set(path, o);
+        if (rc < 0) VOLT_SYS(unlink, path);
+    }
+    if (lock >= 0) VOLT_SYS(close, lock);
+    return rc;
+}
+
+// ---- listeners
+
+static int volt__listen_ip(int fd, const volt_addr *a, const volt_listen_options *o) {
+    int rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (rc == 0 && o->is_reuseport) rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    if (rc == 0 && volt_addr_family(a) == AF_INET6)
+        rc = volt__set_int_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, o->is_v6only != 0);
+    if (rc == 0 && !o->is_delayed) rc = volt_set_nodelay(fd, 1); // accepted sockets inherit it
+    return rc < 0 ? rc : volt_sock_bind(fd, a);
+}
+VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *options_or_null) {
+    volt_listen_options o;
+    memset(&o, 0, sizeof o);
+    if (options_or_null) o = *options_or_null;
+    int family = volt_addr_family(a), is_unix = family == AF_UNIX;
+    int type = is_unix && o.type ? o.type : SOCK_STREAM;
+    int fd = volt_sock_open(family, type, 0);
+    if (fd < 0) return fd;
+    int rc = volt__is_ip(family) ? volt__listen_ip(fd, a, &o)
+             : is_unix           ? volt__path_bind(fd, a, type, &o)
+                                 : volt_sock_bind(fd, a);
+    if (rc == 0 && VOLT_SYS(listen, fd, o.backlog > 0 ? o.backlog : 1024) < 0) {
         rc = -errno;
+        if (is_unix && volt__addr_path(a)) VOLT_SYS(unlink, volt__addr_path(a));
+    }
     if (rc == 0) return fd;
     VOLT_SYS(close, fd);
     return rc;
@@ -13392,7 +14789,7 @@ static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
 #endif // VOLT_NO_IO
 
 //==================================================================================================
-// >>io  reads and writes
+// >>io  reads, writes, calls of the program
 //==================================================================================================
 // An operation on a descriptor is tried at once, and its node is linked only after EAGAIN. When the
 // node is fired, the operation is tried again. In each poll volt__io_begin does steps 1 to 3 of a
@@ -13413,15 +14810,17 @@ static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
 //     has moved.
 // All functions are called in a poll; volt__fd_unpin_and_close may be called by any thread.
 #ifndef VOLT_NO_IO
-// A new volt__op has its direction in volt__io_init, its cases in volt__io_call_socket and
-// volt__io_call_once, and its arguments in volt__io. volt__io_perform decides whether -ENOTSOCK
-// means another file, and volt__io_once returns 0 for 0 bytes without a call.
+// A new volt__op has its direction and what it wants of the entry in volt__io_init, its cases in
+// volt__io_call_socket and volt__io_call_once, and its arguments in volt__io. volt__io_perform
+// decides whether -ENOTSOCK means another file, and volt__io_once returns 0 for 0 bytes without a
+// call.
 typedef enum volt__op {
     VOLT__OP_READ,
     VOLT__OP_READV,
     VOLT__OP_WRITE,
     VOLT__OP_WRITEV,
-    VOLT__OP_ACCEPT
+    VOLT__OP_ACCEPT,
+    VOLT__OP_CALL // io->call, with io->buf as its argument
 } volt__op;
 typedef struct volt__io {
     volt__op op;
@@ -13429,6 +14828,9 @@ typedef struct volt__io {
     int fd, dir, count;
     // has_gen: snapshot.gen is the generation of the operation; is_ready: an event ended its wait
     int has_gen, is_ready;
+    // flags that the entry must have, see volt__fd_probe
+    int wanted;
+    volt_io_fn *call;
     // gen and seq of the entry at the last attempt
     volt__fd_snapshot snapshot;
     // a plain buffer, or the array of iovecs; writes only read it
@@ -13471,9 +14873,10 @@ static int64_t volt__io_call_socket(const volt__io *io) {
     case VOLT__OP_WRITE: return VOLT_SYS(send, io->fd, io->buf, io->len, flags);
     case VOLT__OP_READV: return VOLT_SYS(recvmsg, io->fd, volt__io_msghdr(io, &m), flags);
     case VOLT__OP_WRITEV: return VOLT_SYS(sendmsg, io->fd, volt__io_msghdr(io, &m), flags);
-    case VOLT__OP_ACCEPT: break; // volt__io_call_once makes that call
+    case VOLT__OP_ACCEPT: // volt__io_call_once makes these calls
+    case VOLT__OP_CALL: break;
     }
-    VOLT_ASSERT(io->op != VOLT__OP_ACCEPT);
+    VOLT_ASSERT(io->op < VOLT__OP_ACCEPT);
     errno = EINVAL;
     return -1;
 }
@@ -13481,12 +14884,13 @@ static int64_t volt__io_call_socket(const volt__io *io) {
 // or -errno.
 static int64_t volt__io_call_once(volt_cx *cx, const volt__io *io, int flags) {
     int64_t rc = -1;
-    if (flags & VOLT__FD_SOCKET && io->op != VOLT__OP_ACCEPT) {
+    if (flags & VOLT__FD_SOCKET && io->op < VOLT__OP_ACCEPT) {
         rc = volt__io_call_socket(io);
         return rc < 0 ? -errno : rc;
     }
     switch (io->op) {
-    case VOLT__OP_ACCEPT: return volt__sys_accept(io->fd);
+    case VOLT__OP_ACCEPT: return volt__sys_accept(io->fd, (volt_addr *)(void *)io->buf);
+    case VOLT__OP_CALL: return io->call(io->fd, io->buf);
     case VOLT__OP_WRITE:
     case VOLT__OP_WRITEV: return volt__write_nosignal(cx, io);
     case VOLT__OP_READ: rc = VOLT_SYS(read, io->fd, io->buf, io->len); break;
@@ -13583,10 +14987,9 @@ static int volt__is_last_try(const volt_cx *cx, int fd, int dir) {
 // Called under a pin, if the entry is in the generation of the operation. Returns the result of the
 // call, -EAGAIN (without a call if the entry is known to be empty), VOLT__STALE, or another -errno.
 static int64_t volt__io_perform(volt_cx *cx, volt__fd *e, volt__io *io) {
-    int is_accept = io->op == VOLT__OP_ACCEPT;
     int flags = volt__load_rlx(&e->flags); // rlx: a missing bit only costs a probe
-    if (VOLT__UNLIKELY(!(flags & (is_accept ? VOLT__FD_NONBLOCK : VOLT__FD_PROBED))))
-        flags = volt__fd_probe(e, io->fd, io->snapshot.gen, is_accept);
+    if (VOLT__UNLIKELY((flags & io->wanted) != io->wanted))
+        flags = volt__fd_probe(e, io->fd, io->snapshot.gen, io->wanted);
     if (VOLT__UNLIKELY(flags < 0)) return flags;
     if (volt__fd_is_known_empty(e, io->dir) && !volt__is_last_try(cx, io->fd, io->dir))
         return -EAGAIN;
@@ -13597,7 +15000,7 @@ static int64_t volt__io_perform(volt_cx *cx, volt__fd *e, volt__io *io) {
     if (VOLT__UNLIKELY(rc < 0)) return rc;
     rc = volt__io_call(cx, io, flags);
     // the flags say socket, so the number belongs to another file; for an accept: a wrong argument
-    if (rc == -ENOTSOCK && !is_accept) return VOLT__STALE;
+    if (rc == -ENOTSOCK && flags & VOLT__FD_SOCKET && io->op != VOLT__OP_ACCEPT) return VOLT__STALE;
     if (rc > 0 && (size_t)rc < io->len && (flags & VOLT__FD_STREAM) && io->count == 0)
         volt__fd_mark_empty(e, io->dir, io->snapshot.seq, io->buf, (size_t)rc, io->len);
     return rc;
@@ -13703,12 +15106,23 @@ static inline void volt__io_init(volt__io *io, volt__op op, int fd, const void *
     io->len = len;
     io->has_gen = io->is_ready = 0;
     io->snapshot.gen = io->snapshot.seq = 0;
+    io->wanted = VOLT__FD_PROBED;
+    if (op == VOLT__OP_ACCEPT) io->wanted |= VOLT__FD_SOCKET | VOLT__FD_NONBLOCK;
+}
+// A call has a length of 1: it is made also if it moves no bytes, and none of its results counts as
+// a short transfer.
+static void volt__io_init_call(volt__io *io, int fd, int dir, int wanted, volt_io_fn *call,
+                               void *arg) {
+    volt__io_init(io, VOLT__OP_CALL, fd, arg, 1, 0);
+    io->dir = dir;
+    io->wanted |= wanted;
+    io->call = call;
 }
 // A poll of an operation that ends with its first transfer.
 static volt_poll volt__io_once(volt_cx *cx, volt__io *io) {
     volt_poll out;
     volt__node *node = volt__leaf(cx, io->dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
-    volt__check_not_on_stack(cx, io->buf);
+    if (io->op != VOLT__OP_CALL) volt__check_not_on_stack(cx, io->buf);
     if (!volt__io_begin(cx, node, io, &out)) return out;
     if (io->len == 0 || io->count < 0) return volt__leaf_ready(node, io->len == 0 ? 0 : -EINVAL);
     int64_t rc = volt__io_step(cx, node, io);
@@ -13755,40 +15169,965 @@ VOLT_API volt_poll volt_writev(volt_cx *cx, int fd, const struct iovec *iov, int
     volt__io_init_iov(&io, VOLT__OP_WRITEV, fd, iov, n);
     return volt__io_once(cx, &io);
 }
-// volt_read_exact and volt_write_all. The bytes moved are counted in key_ of the node, so that the
-// count outlasts the poll and volt_progress can read it.
-static volt_poll volt__io_all(volt_cx *cx, volt__op op, int fd, const void *buf, size_t len) {
-    volt__io io;
+// The memory that volt_read_exact, volt_write_all or volt_writev_all transfers: `len` bytes, at
+// `buf` or in n iovecs.
+typedef struct volt__io_whole {
+    size_t len;
+    char *buf;
+    const struct iovec *iov; // NULL: buf
+    int n;
+} volt__io_whole;
+enum { VOLT__IOV_PART = 16 }; // iovecs of one call of volt_writev_all
+// Sets *io to what is left of the iovecs after `done` bytes, in part[]: at most VOLT__IOV_PART.
+static void volt__io_iov_rest(volt__io *io, const volt__io_whole *all, size_t done,
+                              struct iovec *part) {
+    int i = 0, n = 0;
+    for (; i < all->n && done >= all->iov[i].iov_len; i++) done -= all->iov[i].iov_len;
+    for (; i < all->n && n < VOLT__IOV_PART; i++, n++) {
+        part[n] = all->iov[i];
+        part[n].iov_base = (char *)part[n].iov_base + done;
+        part[n].iov_len -= done;
+        done = 0;
+    }
+    io->buf = (char *)(void *)part;
+    io->count = n;
+    io->len = volt__iov_len(part, n);
+}
+// The bytes moved are counted in key_ of the node, so that the count outlasts the poll and
+// volt_progress can read it.
+static volt_poll volt__io_all(volt_cx *cx, volt__io *io, const volt__io_whole *all) {
     volt_poll out;
-    volt__io_init(&io, op, fd, buf, len, 0);
-    volt__node *node = volt__leaf(cx, io.dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
-    volt__check_not_on_stack(cx, buf);
-    if (!volt__io_begin(cx, node, &io, &out)) return out;
-    char *from = io.buf;
+    struct iovec part[VOLT__IOV_PART];
+    volt__node *node = volt__leaf(cx, io->dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
+    if (!volt__io_begin(cx, node, io, &out)) return out;
+    if (all->len > (size_t)INT64_MAX || all->n < 0 || (all->n > 0 && !all->iov))
+        return volt__leaf_ready(node, -EINVAL);
     for (;;) {
         size_t done = (size_t)node->key_.moved_;
-        VOLT_ASSERT(done <= len);
-        if (done == len) return volt__leaf_ready(node, (int64_t)len);
-        io.buf = from + done;
-        io.len = len - done;
-        int64_t rc = volt__io_step(cx, node, &io);
-        if (rc == -EAGAIN) return volt__leaf_pending(cx, node, (uint32_t)fd);
+        VOLT_ASSERT(done <= all->len);
+        if (done == all->len) return volt__leaf_ready(node, (int64_t)all->len);
+        if (all->iov) {
+            volt__io_iov_rest(io, all, done, part);
+        } else {
+            io->buf = all->buf + done;
+            io->len = all->len - done;
+        }
+        int64_t rc = volt__io_step(cx, node, io);
+        if (rc == -EAGAIN) return volt__leaf_pending(cx, node, (uint32_t)io->fd);
         if (rc <= 0) return volt__leaf_ready(node, rc < 0 ? rc : -EPIPE); // 0: the stream has ended
         node->key_.moved_ += rc;
-        if ((size_t)node->key_.moved_ < len && !volt__budget_charge(cx)) {
-            volt__io_save_gen(node, &io);
+        if ((size_t)node->key_.moved_ < all->len && !volt__budget_charge(cx)) {
+            volt__io_save_gen(node, io);
             return volt_pending();
         }
     }
 }
+static volt_poll volt__io_all_of(volt_cx *cx, volt__op op, int fd, const void *buf, size_t len) {
+    volt__io io;
+    volt__io_whole all = { len, (char *)(uintptr_t)buf, NULL, 0 };
+    volt__io_init(&io, op, fd, buf, len, 0);
+    volt__check_not_on_stack(cx, buf);
+    return volt__io_all(cx, &io, &all);
+}
 VOLT_API volt_poll volt_read_exact(volt_cx *cx, int fd, void *buf, size_t len) {
-    return volt__io_all(cx, VOLT__OP_READ, fd, buf, len);
+    return volt__io_all_of(cx, VOLT__OP_READ, fd, buf, len);
 }
 VOLT_API volt_poll volt_write_all(volt_cx *cx, int fd, const void *buf, size_t len) {
-    return volt__io_all(cx, VOLT__OP_WRITE, fd, buf, len);
+    return volt__io_all_of(cx, VOLT__OP_WRITE, fd, buf, len);
+}
+VOLT_API volt_poll volt_writev_all(volt_cx *cx, int fd, const struct iovec *iov, int n) {
+    volt__io io;
+    volt__io_whole all = { 0, NULL, iov, n };
+    for (int i = 0; iov && i < n; i++)
+        all.len = iov[i].iov_len > SIZE_MAX - all.len ? SIZE_MAX : all.len + iov[i].iov_len;
+    volt__check_not_on_stack(cx, iov);
+    volt__io_init(&io, VOLT__OP_WRITEV, fd, iov, all.len, 0);
+    return volt__io_all(cx, &io, &all);
+}
+
+// ---- calls of the program, and reads and writes that do not wait
+// The direction of events that volt_io and volt_try_io are given, or 0 if they are not one of both.
+static int volt__io_direction(uint32_t events) {
+    return events == VOLT_IN ? VOLT__RD : events == VOLT_OUT ? VOLT__WR : 0;
+}
+VOLT_API volt_poll volt_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *try_once, void *arg) {
+    volt__io io;
+    int dir = volt__io_direction(events);
+    if (dir == 0) return volt_ready(-EINVAL);
+    volt__io_init_call(&io, fd, dir, VOLT__FD_NONBLOCK, try_once, arg);
+    return volt__io_once(cx, &io);
+}
+// A call that reports readiness. It is not made while an entry in epoll is known to be empty. So
+// the entry is one that epoll reports, or one that has yet to be registered.
+static int64_t volt__ready_call(int fd, void *entry) {
+    const volt__fd *e = (const volt__fd *)entry;
+    (void)fd;
+    uint8_t mode = volt__load_rlx(&e->mode); // rlx: hint, decided under lock by the wait
+    return mode == VOLT__MODE_EDGE || mode == VOLT__MODE_ALWAYS ? 0 : -EAGAIN;
+}
+static volt_poll volt__io_ready(volt_cx *cx, int fd, int dir) {
+    volt__io io;
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
+    if (!e) return volt_ready(volt__fd_lookup_error(fd));
+    volt__io_init_call(&io, fd, dir, 0, volt__ready_call, e);
+    return volt__io_once(cx, &io);
+}
+VOLT_API volt_poll volt_read_ready(volt_cx *cx, int fd) {
+    return volt__io_ready(cx, fd, VOLT__RD);
+}
+VOLT_API volt_poll volt_write_ready(volt_cx *cx, int fd) {
+    return volt__io_ready(cx, fd, VOLT__WR);
+}
+// Makes an attempt outside a wait. -EAGAIN clears the readiness of the entry, so that the next
+// volt_read_ready or volt_write_ready waits.
+static int64_t volt__io_now(volt_cx *cx, volt__io *io) {
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, io->fd);
+    if (!e) return volt__fd_lookup_error(io->fd);
+    if (io->len == 0 || io->count < 0) return io->len == 0 ? 0 : -EINVAL;
+    for (int tries = 0; tries < 16; tries++) {
+        int64_t rc = volt__io_try(cx, e, io);
+        if (rc == -EAGAIN) volt__fd_mark_drained(e, io->dir, io->snapshot);
+        if (rc != VOLT__STALE) return rc;
+        volt__fd_reset(cx, e, io->fd);
+        io->has_gen = 0;
+    }
+    return -EBADF; // another thread keeps closing and opening the number
+}
+VOLT_API int64_t volt_try_read(volt_cx *cx, int fd, void *buf, size_t len) {
+    volt__io io;
+    volt__io_init(&io, VOLT__OP_READ, fd, buf, len, 0);
+    return volt__io_now(cx, &io);
+}
+VOLT_API int64_t volt_try_readv(volt_cx *cx, int fd, const struct iovec *iov, int n) {
+    volt__io io;
+    volt__io_init_iov(&io, VOLT__OP_READV, fd, iov, n);
+    return volt__io_now(cx, &io);
+}
+VOLT_API int64_t volt_try_write(volt_cx *cx, int fd, const void *buf, size_t len) {
+    volt__io io;
+    volt__io_init(&io, VOLT__OP_WRITE, fd, buf, len, 0);
+    return volt__io_now(cx, &io);
+}
+VOLT_API int64_t volt_try_writev(volt_cx *cx, int fd, const struct iovec *iov, int n) {
+    volt__io io;
+    volt__io_init_iov(&io, VOLT__OP_WRITEV, fd, iov, n);
+    return volt__io_now(cx, &io);
+}
+VOLT_API int64_t volt_try_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *try_once,
+                             void *arg) {
+    volt__io io;
+    int dir = volt__io_direction(events);
+    if (dir == 0) return -EINVAL;
+    volt__io_init_call(&io, fd, dir, VOLT__FD_NONBLOCK, try_once, arg);
+    return volt__io_now(cx, &io);
 }
 
 #endif // VOLT_NO_IO
+
+//==================================================================================================
+// >>messages  messages on sockets, datagrams
+//==================================================================================================
+// Each operation is a call of >>io, made of recvmsg, sendmsg and their forms for several messages.
+// Its arguments are in a struct on the stack, because each poll passes them again.
+//   - Every call passes MSG_DONTWAIT, so the socket need not have O_NONBLOCK.
+//   - Nothing is kept between two polls: a cancelled operation has moved no message.
+//   - A kernel that lacks sendmmsg, recvmmsg or UDP_SEGMENT is found out at each call.
+// All functions are called in a poll, except those that open a socket or set its options, and those
+// on control data: any thread may call these.
+#ifndef VOLT_NO_IO
+#ifdef __GLIBC__
+typedef int volt__message_flags;
+#else
+typedef unsigned volt__message_flags;
+#endif
+typedef struct volt__message {
+    struct msghdr head;
+    struct iovec part;
+    volt_addr *from;
+    int flags;
+} volt__message;
+
+static int64_t volt__recvmsg_once(int fd, struct msghdr *m, int flags) {
+    ssize_t rc = VOLT_SYS(recvmsg, fd, m, flags | MSG_DONTWAIT);
+    return rc < 0 ? -errno : (int64_t)rc;
+}
+static int64_t volt__sendmsg_once(int fd, const struct msghdr *m, int flags) {
+    ssize_t rc = VOLT_SYS(sendmsg, fd, m, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+    return rc < 0 ? -errno : (int64_t)rc;
+}
+static void volt__message_init(volt__message *m, const void *buf, size_t len, int flags) {
+    memset(m, 0, sizeof *m);
+    m->part.iov_base = (void *)(uintptr_t)buf; // sends only read it
+    m->part.iov_len = len;
+    m->head.msg_iov = &m->part;
+    m->head.msg_iovlen = 1;
+    m->flags = flags;
+}
+// The address is that of the sender only if a message was received: a stream gives none.
+static int64_t volt__recv_call(int fd, void *arg) {
+    volt__message *m = (volt__message *)arg;
+    volt_addr from;
+    if (m->from) {
+        memset(&from, 0, sizeof from);
+        m->head.msg_name = from.sa_;
+        m->head.msg_namelen = sizeof from.sa_;
+    }
+    int64_t rc = volt__recvmsg_once(fd, &m->head, m->flags);
+    if (rc < 0) return rc;
+    if (m->from) {
+        from.len_ = m->head.msg_namelen < sizeof from.sa_ ? m->head.msg_namelen
+                                                          : (uint32_t)sizeof from.sa_;
+        *m->from = from;
+    }
+    return m->head.msg_flags & MSG_TRUNC && !(m->flags & MSG_TRUNC) ? -EMSGSIZE : rc;
+}
+static int64_t volt__send_call(int fd, void *arg) {
+    volt__message *m = (volt__message *)arg;
+    return volt__sendmsg_once(fd, &m->head, m->flags);
+}
+static volt_poll volt__message_poll(volt_cx *cx, int fd, int dir, volt_io_fn *call, void *arg) {
+    volt__io io;
+    volt__io_init_call(&io, fd, dir, VOLT__FD_SOCKET, call, arg);
+    return volt__io_once(cx, &io);
+}
+VOLT_API volt_poll volt_recvfrom(volt_cx *cx, int fd, void *buf, size_t len, int flags,
+                                 volt_addr *from_or_null) {
+    volt__message m;
+    volt__check_not_on_stack(cx, buf);
+    volt__message_init(&m, buf, len, flags);
+    m.from = from_or_null;
+    return volt__message_poll(cx, fd, VOLT__RD, volt__recv_call, &m);
+}
+VOLT_API volt_poll volt_recv(volt_cx *cx, int fd, void *buf, size_t len, int flags) {
+    return volt_recvfrom(cx, fd, buf, len, flags, NULL);
+}
+static void volt__message_to(volt__message *m, const volt_addr *to) {
+    m->head.msg_name = (void *)(uintptr_t)to->sa_; // only read
+    m->head.msg_namelen = (socklen_t)to->len_;
+}
+VOLT_API volt_poll volt_sendto(volt_cx *cx, int fd, const void *buf, size_t len, int flags,
+                               const volt_addr *to_or_null) {
+    volt__message m;
+    volt__check_not_on_stack(cx, buf);
+    volt__message_init(&m, buf, len, flags);
+    if (to_or_null) volt__message_to(&m, to_or_null);
+    return volt__message_poll(cx, fd, VOLT__WR, volt__send_call, &m);
+}
+VOLT_API volt_poll volt_send(volt_cx *cx, int fd, const void *buf, size_t len, int flags) {
+    return volt_sendto(cx, fd, buf, len, flags, NULL);
+}
+
+// ---- messages of the caller's
+
+typedef struct volt__messages {
+    struct mmsghdr *v;
+    struct msghdr *head; // of one message, in place of v
+    unsigned n;
+    int flags;
+} volt__messages;
+static int64_t volt__recvmsg_call(int fd, void *arg) {
+    volt__messages *m = (volt__messages *)arg;
+    return volt__recvmsg_once(fd, m->head, m->flags);
+}
+static int64_t volt__sendmsg_call(int fd, void *arg) {
+    volt__messages *m = (volt__messages *)arg;
+    return volt__sendmsg_once(fd, m->head, m->flags);
+}
+VOLT_API volt_poll volt_recvmsg(volt_cx *cx, int fd, struct msghdr *m, int flags) {
+    volt__messages args = { NULL, m, 1, flags };
+    volt__check_not_on_stack(cx, m);
+    return volt__message_poll(cx, fd, VOLT__RD, volt__recvmsg_call, &args);
+}
+VOLT_API volt_poll volt_sendmsg(volt_cx *cx, int fd, const struct msghdr *m, int flags) {
+    volt__messages args = { NULL, (struct msghdr *)(uintptr_t)m, 1, flags }; // only read
+    volt__check_not_on_stack(cx, m);
+    return volt__message_poll(cx, fd, VOLT__WR, volt__sendmsg_call, &args);
+}
+// One message after the other, where the kernel has no call for several.
+static int64_t volt__messages_singly(int fd, const volt__messages *m, int is_send) {
+    for (unsigned i = 0; i < m->n; i++) {
+        struct msghdr *head = &m->v[i].msg_hdr;
+        int64_t rc = is_send ? volt__sendmsg_once(fd, head, m->flags)
+                             : volt__recvmsg_once(fd, head, m->flags);
+        if (rc < 0) return i > 0 ? (int64_t)i : rc;
+        m->v[i].msg_len = (unsigned)rc;
+    }
+    return (int64_t)m->n;
+}
+static int64_t volt__recvmmsg_call(int fd, void *arg) {
+    volt__messages *m = (volt__messages *)arg;
+    int flags = m->flags | MSG_DONTWAIT;
+    int rc = VOLT_SYS(recvmmsg, fd, m->v, m->n, (volt__message_flags)flags, NULL);
+    if (rc < 0 && volt__sys_is_unsupported(errno)) return volt__messages_singly(fd, m, 0);
+    return rc < 0 ? -errno : rc;
+}
+static int64_t volt__sendmmsg_call(int fd, void *arg) {
+    volt__messages *m = (volt__messages *)arg;
+    int flags = m->flags | MSG_DONTWAIT | MSG_NOSIGNAL;
+    int rc = VOLT_SYS(sendmmsg, fd, m->v, m->n, (volt__message_flags)flags);
+    if (rc < 0 && volt__sys_is_unsupported(errno)) return volt__messages_singly(fd, m, 1);
+    return rc < 0 ? -errno : rc;
+}
+VOLT_API volt_poll volt_recvmmsg(volt_cx *cx, int fd, struct mmsghdr *v, unsigned n, int flags) {
+    volt__messages args = { v, NULL, n, flags };
+    if (n == 0) return volt_ready(0);
+    volt__check_not_on_stack(cx, v);
+    return volt__message_poll(cx, fd, VOLT__RD, volt__recvmmsg_call, &args);
+}
+VOLT_API volt_poll volt_sendmmsg(volt_cx *cx, int fd, struct mmsghdr *v, unsigned n, int flags) {
+    volt__messages args = { v, NULL, n, flags };
+    if (n == 0) return volt_ready(0);
+    volt__check_not_on_stack(cx, v);
+    return volt__message_poll(cx, fd, VOLT__WR, volt__sendmmsg_call, &args);
+}
+
+#if !defined(VOLT_NO_UDP) || !defined(VOLT_NO_UNIX)
+// Appends one item of control data. Returns 0 or -ENOSPC.
+static int volt__message_control(struct msghdr *m, size_t room, int level, int type,
+                                 const void *data, size_t len) {
+    size_t at = m->msg_controllen;
+    struct cmsghdr head;
+    if (at + CMSG_SPACE(len) > room) return -ENOSPC;
+    char *to = (char *)m->msg_control + at;
+    memset(&head, 0, sizeof head);
+    memset(to, 0, CMSG_SPACE(len));
+    head.cmsg_len = (__typeof__(head.cmsg_len))CMSG_LEN(len);
+    head.cmsg_level = level;
+    head.cmsg_type = type;
+    memcpy(to, &head, sizeof head);
+    memcpy(to + CMSG_LEN(0), data, len);
+    m->msg_controllen = (__typeof__(m->msg_controllen))(at + CMSG_SPACE(len));
+    return 0;
+}
+// CMSG_NXTHDR, which in musl is an expression that compilers warn of.
+static struct cmsghdr *volt__message_next(const struct msghdr *m, struct cmsghdr *c) {
+    size_t from = (size_t)((char *)c - (char *)m->msg_control), left = m->msg_controllen - from;
+    size_t step = CMSG_ALIGN((size_t)c->cmsg_len);
+    if (c->cmsg_len < sizeof *c || left < step || left - step < sizeof *c) return NULL;
+    return (struct cmsghdr *)(void *)((char *)c + step);
+}
+#endif
+
+#ifndef VOLT_NO_UDP
+// ---- opening, multicast
+
+enum { VOLT__UDP_SEGMENT = 103, VOLT__UDP_GRO = 104 }; // not in every C library's headers
+static int volt__sock_family(int fd) {
+    int family = AF_UNSPEC;
+    socklen_t len = sizeof family;
+    return VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &family, &len) < 0 ? -errno : family;
+}
+// Sets an option by its IPv6 name on an IPv6 socket, else by its IPv4 name. An IPv6 socket that
+// also receives from IPv4 addresses has both, the second one as far as the kernel knows it.
+static int volt__set_ip_option(int fd, int family, int v6_name, int v4_name, int value) {
+    if (family < 0) return family;
+    if (family != AF_INET6) return volt__set_int_option(fd, IPPROTO_IP, v4_name, value);
+    (void)volt__set_int_option(fd, IPPROTO_IP, v4_name, value);
+    return volt__set_int_option(fd, IPPROTO_IPV6, v6_name, value);
+}
+static int volt__udp_set_info(int fd, int family) {
+    int rc = volt__set_ip_option(fd, family, IPV6_RECVPKTINFO, IP_PKTINFO, 1);
+    if (rc == 0) rc = volt__set_ip_option(fd, family, IPV6_RECVTCLASS, IP_RECVTOS, 1);
+    return rc < 0 ? rc : volt__set_ip_option(fd, family, IPV6_RECVHOPLIMIT, IP_RECVTTL, 1);
+}
+static int volt__udp_set_options(int fd, int family, const volt_udp_options *o) {
+    int rc = 0;
+    if (family == AF_INET6)
+        rc = volt__set_int_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, o->is_v6only != 0);
+    if (rc == 0 && o->is_reuseport) rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    if (rc == 0 && o->is_reuseaddr) rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (rc == 0 && o->is_broadcast) rc = volt__set_int_option(fd, SOL_SOCKET, SO_BROADCAST, 1);
+    if (rc == 0 && o->has_info) rc = volt__udp_set_info(fd, family);
+    if (rc == 0) rc = volt_set_buffers(fd, o->send_bytes, o->receive_bytes);
+    if (rc == 0 && o->device &&
+        VOLT_SYS(setsockopt, fd, SOL_SOCKET, SO_BINDTODEVICE, o->device,
+                 (socklen_t)strlen(o->device) + 1) < 0)
+        rc = -errno;
+    // without it each datagram is received alone
+    if (rc == 0 && o->is_joined) (void)volt__set_int_option(fd, IPPROTO_UDP, VOLT__UDP_GRO, 1);
+    return rc;
+}
+static int volt__udp_open(const volt_addr *a, const volt_udp_options *o) {
+    int family = volt_addr_family(a), fd = volt_sock_open(family, SOCK_DGRAM, 0);
+    if (fd < 0) return fd;
+    int rc = volt__udp_set_options(fd, family, o);
+    if (rc == 0) rc = volt_sock_bind(fd, a);
+    if (rc == 0) return fd;
+    VOLT_SYS(close, fd);
+    return rc;
+}
+VOLT_API int volt_udp_open(const volt_addr *a_or_null, const volt_udp_options *options_or_null) {
+    volt_udp_options options;
+    volt_addr any;
+    memset(&options, 0, sizeof options);
+    if (options_or_null) options = *options_or_null;
+    if (a_or_null) {
+        int family = volt_addr_family(a_or_null);
+        return volt__is_ip(family) ? volt__udp_open(a_or_null, &options) : -EAFNOSUPPORT;
+    }
+    volt__addr_ip(&any, "::", 0);
+    int fd = volt__udp_open(&any, &options);
+    if (fd != -EAFNOSUPPORT || options.is_v6only) return fd;
+    volt__addr_ip(&any, "0.0.0.0", 0); // the kernel has no IPv6
+    return volt__udp_open(&any, &options);
+}
+static int volt__mcast(int fd, const volt_addr *group, unsigned if_index, const volt_addr *source,
+                       int name, int source_name) {
+    int family = volt_addr_family(group), level = family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
+    struct group_source_req with_source;
+    struct group_req all;
+    if (!volt__is_ip(family)) return -EAFNOSUPPORT;
+    memset(&with_source, 0, sizeof with_source);
+    memset(&all, 0, sizeof all);
+    with_source.gsr_interface = all.gr_interface = if_index;
+    memcpy(&with_source.gsr_group, group->sa_, group->len_);
+    memcpy(&all.gr_group, group->sa_, group->len_);
+    if (!source)
+        return VOLT_SYS(setsockopt, fd, level, name, &all, sizeof all) < 0 ? -errno : 0;
+    memcpy(&with_source.gsr_source, source->sa_, source->len_);
+    return VOLT_SYS(setsockopt, fd, level, source_name, &with_source, sizeof with_source) < 0
+               ? -errno
+               : 0;
+}
+VOLT_API int volt_mcast_join(int fd, const volt_addr *group, unsigned if_index,
+                             const volt_addr *source_or_null) {
+    return volt__mcast(fd, group, if_index, source_or_null, MCAST_JOIN_GROUP,
+                       MCAST_JOIN_SOURCE_GROUP);
+}
+VOLT_API int volt_mcast_leave(int fd, const volt_addr *group, unsigned if_index,
+                              const volt_addr *source_or_null) {
+    return volt__mcast(fd, group, if_index, source_or_null, MCAST_LEAVE_GROUP,
+                       MCAST_LEAVE_SOURCE_GROUP);
+}
+VOLT_API int volt_set_mcast(int fd, unsigned if_index, int hops, int is_looped) {
+    int family = volt__sock_family(fd), rc = 0;
+    struct ip_mreqn on;
+    memset(&on, 0, sizeof on);
+    on.imr_ifindex = (int)if_index;
+    // of both on an IPv6 socket: it may send to IPv4 addresses
+    if (VOLT_SYS(setsockopt, fd, IPPROTO_IP, IP_MULTICAST_IF, &on, sizeof on) < 0) rc = -errno;
+    if (family == AF_INET6)
+        rc = volt__set_int_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)if_index);
+    if (rc == 0)
+        rc = volt__set_ip_option(fd, family, IPV6_MULTICAST_HOPS, IP_MULTICAST_TTL, hops);
+    return rc < 0 ? rc : volt__set_ip_option(fd, family, IPV6_MULTICAST_LOOP, IP_MULTICAST_LOOP,
+                                             is_looped != 0);
+}
+VOLT_API int volt_set_ttl(int fd, int hops) {
+    return volt__set_ip_option(fd, volt__sock_family(fd), IPV6_UNICAST_HOPS, IP_TTL, hops);
+}
+VOLT_API int volt_set_tos(int fd, int tos) {
+    return volt__set_ip_option(fd, volt__sock_family(fd), IPV6_TCLASS, IP_TOS, tos);
+}
+
+// ---- control data
+
+static void volt__msg_info_local(volt_msg_info *out, int family, const void *address,
+                                 unsigned if_index) {
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    memset(&v4, 0, sizeof v4);
+    memset(&v6, 0, sizeof v6);
+    out->if_index = if_index;
+    out->has |= VOLT_MSG_INTERFACE;
+    if (family == AF_INET) {
+        v4.sin_family = AF_INET;
+        memcpy(&v4.sin_addr, address, sizeof v4.sin_addr);
+        volt__addr_set(&out->local, &v4, sizeof v4);
+    } else {
+        v6.sin6_family = AF_INET6;
+        memcpy(&v6.sin6_addr, address, sizeof v6.sin6_addr);
+        if (IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr)) v6.sin6_scope_id = if_index;
+        volt__addr_set(&out->local, &v6, sizeof v6);
+        if (IN6_IS_ADDR_MULTICAST(&v6.sin6_addr)) return; // not an address to answer from
+    }
+    out->has |= VOLT_MSG_LOCAL;
+}
+// The kernel gives TOS as one byte, the others as an int.
+static int volt__message_int(const struct cmsghdr *c) {
+    int value = 0;
+    size_t len = c->cmsg_len - CMSG_LEN(0);
+    if (len < sizeof value) return *CMSG_DATA(c);
+    memcpy(&value, CMSG_DATA(c), sizeof value);
+    return value;
+}
+// Returns the size that a whole item has at least.
+static size_t volt__msg_info_size(int level, int type) {
+    if (level == IPPROTO_IP && type == IP_PKTINFO) return sizeof(struct in_pktinfo);
+    if (level == IPPROTO_IPV6 && type == IPV6_PKTINFO) return sizeof(struct in6_pktinfo);
+    return level == IPPROTO_IP && type == IP_TOS ? 1 : sizeof(int);
+}
+static void volt__msg_info_add(volt_msg_info *out, const struct cmsghdr *c) {
+    struct in_pktinfo v4;
+    struct in6_pktinfo v6;
+    int level = c->cmsg_level, type = c->cmsg_type;
+    // the kernel cuts the last item where the room ends
+    if (c->cmsg_len < CMSG_LEN(volt__msg_info_size(level, type))) return;
+    if (level == IPPROTO_IP && type == IP_PKTINFO) {
+        memcpy(&v4, CMSG_DATA(c), sizeof v4);
+        volt__msg_info_local(out, AF_INET, &v4.ipi_spec_dst, (unsigned)v4.ipi_ifindex);
+    } else if (level == IPPROTO_IPV6 && type == IPV6_PKTINFO) {
+        memcpy(&v6, CMSG_DATA(c), sizeof v6);
+        volt__msg_info_local(out, AF_INET6, &v6.ipi6_addr, (unsigned)v6.ipi6_ifindex);
+    } else if ((level == IPPROTO_IP && type == IP_TOS) ||
+               (level == IPPROTO_IPV6 && type == IPV6_TCLASS)) {
+        out->tos = volt__message_int(c);
+        out->has |= VOLT_MSG_TOS;
+    } else if ((level == IPPROTO_IP && type == IP_TTL) ||
+               (level == IPPROTO_IPV6 && type == IPV6_HOPLIMIT)) {
+        out->ttl = volt__message_int(c);
+        out->has |= VOLT_MSG_TTL;
+    } else if (level == IPPROTO_UDP && type == VOLT__UDP_GRO) {
+        out->segment = (unsigned)volt__message_int(c);
+        out->has |= VOLT_MSG_SEGMENT;
+    }
+}
+VOLT_API void volt_msg_info_get(const struct msghdr *m, volt_msg_info *out) {
+    memset(out, 0, sizeof *out);
+    if (m->msg_flags & MSG_CTRUNC) out->has |= VOLT_MSG_INFO_IS_CUT;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = volt__message_next(m, c))
+        volt__msg_info_add(out, c);
+}
+VOLT_API void volt_msg_info_reply(const volt_msg_info *received, volt_msg_info *out) {
+    memset(out, 0, sizeof *out);
+    out->has = received->has & VOLT_MSG_LOCAL;
+    out->local = received->local;
+    if (!(received->has & VOLT_MSG_INTERFACE) || volt__addr_scope_of(&received->local) == 0) return;
+    out->has |= VOLT_MSG_INTERFACE;
+    out->if_index = received->if_index;
+}
+// The address and the interface are one item of control data.
+static int volt__msg_info_put_local(struct msghdr *m, size_t room, const volt_msg_info *info) {
+    struct in_pktinfo v4;
+    struct in6_pktinfo v6;
+    int has_local = (info->has & VOLT_MSG_LOCAL) != 0;
+    unsigned if_index = info->has & VOLT_MSG_INTERFACE ? info->if_index : 0;
+    int family = has_local ? volt_addr_family(&info->local) : AF_UNSPEC, rc = 0;
+    if (has_local && !volt__is_ip(family)) return -EINVAL;
+    memset(&v4, 0, sizeof v4);
+    memset(&v6, 0, sizeof v6);
+    v4.ipi_ifindex = (int)if_index;
+    v6.ipi6_ifindex = if_index;
+    if (family == AF_INET)
+        memcpy(&v4.ipi_spec_dst, info->local.sa_ + offsetof(struct sockaddr_in, sin_addr), 4);
+    if (family == AF_INET6)
+        memcpy(&v6.ipi6_addr, info->local.sa_ + offsetof(struct sockaddr_in6, sin6_addr), 16);
+    // both, if the family is not known: the kernel skips that of the other one
+    if (family != AF_INET)
+        rc = volt__message_control(m, room, IPPROTO_IPV6, IPV6_PKTINFO, &v6, sizeof v6);
+    if (rc == 0 && family != AF_INET6)
+        rc = volt__message_control(m, room, IPPROTO_IP, IP_PKTINFO, &v4, sizeof v4);
+    return rc;
+}
+static int volt__message_control_both(struct msghdr *m, size_t room, int v6_type, int v4_type,
+                                      int value) {
+    int rc = volt__message_control(m, room, IPPROTO_IPV6, v6_type, &value, sizeof value);
+    if (rc < 0) return rc;
+    return volt__message_control(m, room, IPPROTO_IP, v4_type, &value, sizeof value);
+}
+VOLT_API int volt_msg_info_put(struct msghdr *m, volt_msg_control *room,
+                               const volt_msg_info *info) {
+    uint16_t segment = (uint16_t)info->segment;
+    size_t n = sizeof room->bytes;
+    int rc = 0;
+    m->msg_control = room->bytes;
+    m->msg_controllen = 0;
+    if (info->has & (VOLT_MSG_LOCAL | VOLT_MSG_INTERFACE))
+        rc = volt__msg_info_put_local(m, n, info);
+    if (rc == 0 && info->has & VOLT_MSG_TOS)
+        rc = volt__message_control_both(m, n, IPV6_TCLASS, IP_TOS, info->tos);
+    if (rc == 0 && info->has & VOLT_MSG_TTL)
+        rc = volt__message_control_both(m, n, IPV6_HOPLIMIT, IP_TTL, info->ttl);
+    if (rc == 0 && info->has & VOLT_MSG_SEGMENT)
+        rc = volt__message_control(m, n, IPPROTO_UDP, VOLT__UDP_SEGMENT, &segment,
+                                   sizeof segment);
+    VOLT_ASSERT(rc != -ENOSPC);
+    if (m->msg_controllen == 0) m->msg_control = NULL;
+    return rc;
+}
+
+// ---- many datagrams by one call
+
+enum { VOLT__SEGMENTS_MAX = 64, VOLT__SEGMENTS_BYTES = 65000, VOLT__SEGMENTS_ONCE = 16 };
+typedef struct volt__message_segments {
+    volt__message message; // the address, if there is one
+    volt_msg_info info;
+    char *buf;
+    size_t len, size;
+} volt__message_segments;
+// A kernel without UDP_SEGMENT (before Linux 4.18), and a socket that is not of UDP, ignore this
+// control data, and would send all as one datagram. So the option is read first.
+static int volt__message_knows_segments(int fd) {
+    int size = 0;
+    socklen_t len = sizeof size;
+    return VOLT_SYS(getsockopt, fd, IPPROTO_UDP, VOLT__UDP_SEGMENT, &size, &len) == 0;
+}
+// Sends up to 64 datagrams from `at` on as one. Returns the number of bytes or -errno.
+static int64_t volt__send_joined(int fd, volt__message_segments *s, size_t at) {
+    char room[CMSG_SPACE(sizeof(uint16_t))] __attribute__((aligned(16)));
+    struct msghdr *head = &s->message.head;
+    uint16_t size = (uint16_t)s->size;
+    size_t most = VOLT__SEGMENTS_BYTES / s->size;
+    if (most > VOLT__SEGMENTS_MAX) most = VOLT__SEGMENTS_MAX;
+    s->message.part.iov_base = s->buf + at;
+    s->message.part.iov_len = s->len - at < most * s->size ? s->len - at : most * s->size;
+    head->msg_control = room;
+    head->msg_controllen = 0;
+    (void)volt__message_control(head, sizeof room, IPPROTO_UDP, VOLT__UDP_SEGMENT, &size,
+                                sizeof size);
+    int64_t rc = volt__sendmsg_once(fd, head, 0);
+    head->msg_control = NULL;
+    head->msg_controllen = 0;
+    return rc;
+}
+// The same by a call for several messages.
+static int64_t volt__send_apart(int fd, volt__message_segments *s, size_t at) {
+    struct mmsghdr v[VOLT__SEGMENTS_ONCE];
+    struct iovec part[VOLT__SEGMENTS_ONCE];
+    volt__messages all = { v, NULL, 0, 0 };
+    size_t from = at;
+    for (; all.n < VOLT__SEGMENTS_ONCE && from < s->len; all.n++, from += s->size) {
+        part[all.n].iov_base = s->buf + from;
+        part[all.n].iov_len = s->len - from < s->size ? s->len - from : s->size;
+        v[all.n].msg_hdr = s->message.head;
+        v[all.n].msg_hdr.msg_iov = &part[all.n];
+    }
+    int64_t n = volt__sendmmsg_call(fd, &all);
+    if (n < 0) return n;
+    size_t end = at + (size_t)n * s->size;
+    return (int64_t)((end < s->len ? end : s->len) - at);
+}
+// Errors for which datagrams are sent one by one: the kernel does not know UDP_SEGMENT, the device
+// computes no checksums, or the segment is longer than the route takes without fragments.
+static int volt__is_not_joined(int64_t rc) {
+    return rc == -EINVAL || rc == -EIO || rc == -EOPNOTSUPP || rc == -ENOPROTOOPT ||
+           rc == -EMSGSIZE;
+}
+static int64_t volt__send_segments_call(int fd, void *arg) {
+    volt__message_segments *s = (volt__message_segments *)arg;
+    size_t at = 0;
+    int is_apart = s->size > VOLT__SEGMENTS_BYTES / 2 || s->len <= s->size;
+    if (!is_apart) is_apart = !volt__message_knows_segments(fd);
+    while (at < s->len) {
+        int64_t rc = is_apart ? volt__send_apart(fd, s, at) : volt__send_joined(fd, s, at);
+        if (!is_apart && volt__is_not_joined(rc)) {
+            is_apart = 1;
+            continue;
+        }
+        if (rc < 0) return at > 0 ? (int64_t)at : rc;
+        at += (size_t)rc;
+    }
+    return (int64_t)at;
+}
+VOLT_API volt_poll volt_send_segments(volt_cx *cx, int fd, const void *buf, size_t len,
+                                      size_t segment, const volt_addr *to_or_null) {
+    volt__message_segments s;
+    volt__check_not_on_stack(cx, buf);
+    if (segment == 0) return volt_ready(-EINVAL);
+    if (segment > 65535) return volt_ready(-EMSGSIZE);
+    if (len == 0) return volt_sendto(cx, fd, buf, 0, 0, to_or_null);
+    volt__message_init(&s.message, buf, len, 0);
+    if (to_or_null) volt__message_to(&s.message, to_or_null);
+    s.buf = (char *)(uintptr_t)buf; // only read
+    s.len = len;
+    s.size = segment;
+    return volt__message_poll(cx, fd, VOLT__WR, volt__send_segments_call, &s);
+}
+static int64_t volt__recv_segments_call(int fd, void *arg) {
+    volt__message_segments *s = (volt__message_segments *)arg;
+    volt_msg_control room;
+    s->message.head.msg_control = room.bytes;
+    s->message.head.msg_controllen = sizeof room.bytes;
+    int64_t rc = volt__recv_call(fd, &s->message);
+    if (rc < 0) return rc;
+    volt_msg_info_get(&s->message.head, &s->info);
+    s->size = s->info.has & VOLT_MSG_SEGMENT ? s->info.segment : (size_t)rc;
+    if (s->size == 0) s->size = 1; // an empty datagram; a loop by this size must end
+    return rc;
+}
+VOLT_API volt_poll volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len, size_t *segment,
+                                      volt_addr *from_or_null, volt_msg_info *info_or_null) {
+    volt__message_segments s;
+    volt__check_not_on_stack(cx, buf);
+    memset(&s.info, 0, sizeof s.info);
+    volt__message_init(&s.message, buf, len, 0);
+    s.message.from = from_or_null;
+    s.size = 1;
+    volt_poll p = volt__message_poll(cx, fd, VOLT__RD, volt__recv_segments_call, &s);
+    if (volt_is_pending(p)) return p;
+    *segment = s.size;
+    if (info_or_null) *info_or_null = s.info;
+    return p;
+}
+#endif // VOLT_NO_UDP
+#endif // VOLT_NO_IO
+
+//==================================================================================================
+// >>unix  unix sockets, pipes, terminals
+//==================================================================================================
+// Operations that only unix sockets have, and descriptors that are no sockets.
+//   - Descriptors that were received and cannot be given to the caller are closed before the call
+//     returns, so that a peer cannot fill the table of this process.
+//   - No function here waits, except volt_send_fds and volt_recv_fds, which are called in a poll.
+// Any thread may call the others.
+#ifndef VOLT_NO_UNIX
+enum { VOLT__FDS_MAX = 253 }; // the most that the kernel passes by one message
+
+VOLT_API int volt_unix_open(const volt_addr *a_or_null,
+                            const volt_listen_options *options_or_null) {
+    volt_listen_options o;
+    memset(&o, 0, sizeof o);
+    if (options_or_null) o = *options_or_null;
+    if (a_or_null && volt_addr_family(a_or_null) != AF_UNIX) return -EAFNOSUPPORT;
+    int fd = volt_sock_open(AF_UNIX, SOCK_DGRAM, 0);
+    if (fd < 0 || !a_or_null) return fd;
+    int rc = volt__path_bind(fd, a_or_null, SOCK_DGRAM, &o);
+    if (rc == 0) return fd;
+    VOLT_SYS(close, fd);
+    return rc;
+}
+VOLT_API int volt_unix_unlink(int fd) {
+    volt_addr a;
+    struct stat st;
+    int rc = volt_local_addr(fd, &a);
+    if (rc < 0 || !volt__addr_path(&a)) return rc;
+    if (VOLT_SYS(stat, volt__addr_path(&a), &st) < 0) return -errno;
+    if (!S_ISSOCK(st.st_mode)) return -ENOENT;
+    return VOLT_SYS(unlink, volt__addr_path(&a)) < 0 ? -errno : 0;
+}
+VOLT_API int volt_socketpair(int type, int fd[2]) {
+    int flags = type | SOCK_NONBLOCK | SOCK_CLOEXEC;
+    return VOLT_SYS(socketpair, AF_UNIX, flags, 0, fd) < 0 ? -errno : 0;
+}
+VOLT_API int volt_pipe(int fd[2]) {
+    return VOLT_SYS(pipe2, fd, O_NONBLOCK | O_CLOEXEC) < 0 ? -errno : 0;
+}
+
+// ---- descriptors through a socket
+
+typedef struct volt__fds_message {
+    volt__message message;
+    int *fds;
+    unsigned n; // to be sent, or the room
+    volt_fds_info info;
+    union {
+        char room[CMSG_SPACE(VOLT__FDS_MAX * sizeof(int))];
+        size_t align_;
+    } control;
+} volt__fds_message;
+static int64_t volt__send_fds_call(int fd, void *arg) {
+    volt__fds_message *m = (volt__fds_message *)arg;
+    struct msghdr *head = &m->message.head;
+    head->msg_control = m->n > 0 ? m->control.room : NULL;
+    head->msg_controllen = 0;
+    if (m->n > 0)
+        (void)volt__message_control(head, sizeof m->control, SOL_SOCKET, SCM_RIGHTS, m->fds,
+                             m->n * sizeof(int));
+    return volt__sendmsg_once(fd, head, m->message.flags);
+}
+VOLT_API volt_poll volt_send_fds(volt_cx *cx, int fd, const void *buf, size_t len, const int *fds,
+                                 unsigned n) {
+    volt__fds_message m;
+    volt__check_not_on_stack(cx, buf);
+    if (len == 0 || n > VOLT__FDS_MAX) return volt_ready(-EINVAL);
+    volt__message_init(&m.message, buf, len, 0);
+    m.fds = (int *)(uintptr_t)fds; // only read
+    m.n = n;
+    return volt__message_poll(cx, fd, VOLT__WR, volt__send_fds_call, &m);
+}
+// Hands over the descriptors of one item, and closes those for which there is no room.
+static void volt__take_fds(volt__fds_message *m, const struct cmsghdr *c) {
+    size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; i++) {
+        int fd;
+        memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+        if (m->info.n < m->n) {
+            m->fds[m->info.n++] = fd;
+        } else {
+            VOLT_SYS(close, fd);
+            m->info.is_surplus = 1;
+        }
+    }
+}
+static int64_t volt__recv_fds_call(int fd, void *arg) {
+    volt__fds_message *m = (volt__fds_message *)arg;
+    struct msghdr *head = &m->message.head;
+    head->msg_control = m->control.room;
+    head->msg_controllen = sizeof m->control;
+    int64_t rc = volt__recvmsg_once(fd, head, MSG_CMSG_CLOEXEC);
+    if (rc < 0) return rc;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(head); c; c = volt__message_next(head, c))
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) volt__take_fds(m, c);
+    if (head->msg_flags & MSG_CTRUNC) m->info.is_surplus = 1; // the kernel has closed some
+    m->info.is_cut = (head->msg_flags & MSG_TRUNC) != 0;
+    return rc;
+}
+VOLT_API volt_poll volt_recv_fds(volt_cx *cx, int fd, void *buf, size_t len, int *fds, unsigned cap,
+                                 volt_fds_info *out) {
+    volt__fds_message m;
+    volt__check_not_on_stack(cx, buf);
+    memset(&m.info, 0, sizeof m.info);
+    volt__message_init(&m.message, buf, len, 0);
+    m.fds = fds;
+    m.n = cap;
+    volt_poll p = volt__message_poll(cx, fd, VOLT__RD, volt__recv_fds_call, &m);
+    if (!volt_is_pending(p)) *out = m.info;
+    return p;
+}
+VOLT_API int volt_peer_cred(int fd, volt_cred *out) {
+    struct ucred cred;
+    socklen_t len = sizeof cred;
+    memset(out, 0, sizeof *out);
+    if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) return -errno;
+    out->pid = cred.pid;
+    out->uid = cred.uid;
+    out->gid = cred.gid;
+    return 0;
+}
+enum { VOLT__SO_PEERPIDFD = 77 }; // not in every C library's headers
+VOLT_API int volt_peer_pidfd(int fd) {
+    int pidfd = -1;
+    socklen_t len = sizeof pidfd;
+    if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, VOLT__SO_PEERPIDFD, &pidfd, &len) < 0) return -errno;
+    return pidfd;
+}
+
+// ---- terminals
+
+VOLT__SASSERT(sizeof(struct termios) <= sizeof(((volt_tty *)0)->state_), "room for its state");
+static void volt__serial_raw(struct termios *t) {
+    t->c_iflag &= ~(tcflag_t)(IGNBRK | BRKINT | PARMRK | ISTRIP | INLCR | IGNCR | ICRNL | IXON);
+    t->c_oflag &= ~(tcflag_t)OPOST;
+    t->c_lflag &= ~(tcflag_t)(ECHO | ECHONL | ICANON | ISIG | IEXTEN);
+    t->c_cflag &= ~(tcflag_t)(CSIZE | PARENB);
+    t->c_cflag |= CS8;
+    t->c_cc[VMIN] = 1;
+    t->c_cc[VTIME] = 0;
+}
+// From here on volt_tty_restore puts the state back. Returns 0 or -errno.
+static int volt__tty_save(volt_tty *t, int fd, int is_exclusive) {
+    struct termios now;
+    volt__store_rlx(&t->is_raw_, 0); // rlx: nothing is saved
+    if (VOLT_SYS(tcgetattr, fd, &now) < 0) return -errno;
+    memcpy(t->state_, &now, sizeof now);
+    t->fd_ = fd;
+    t->is_exclusive_ = is_exclusive;
+    volt__store_rel(&t->is_raw_, 1); // [Y1] with restore, which a signal handler may call
+    return 0;
+}
+// `when` is TCSANOW, or TCSAFLUSH to wait for the output that is pending. Returns 0 or -errno.
+static int volt__tty_set(int fd, int when, const struct termios *t) {
+    while (VOLT_SYS(tcsetattr, fd, when, t) < 0)
+        if (errno != EINTR) return -errno;
+    return 0;
+}
+VOLT_API int volt_tty_raw(volt_tty *t, int fd) {
+    struct termios raw;
+    int rc = volt__tty_save(t, fd, 0);
+    if (rc < 0) return rc;
+    memcpy(&raw, t->state_, sizeof raw);
+    volt__serial_raw(&raw);
+    rc = volt__tty_set(fd, TCSAFLUSH, &raw);
+    if (rc < 0) volt_tty_restore(t);
+    return rc;
+}
+VOLT_API void volt_tty_restore(volt_tty *t) {
+    struct termios before;
+    int raw = 1, error = errno;
+    if (!volt__cas_acq_rel(&t->is_raw_, &raw, 0)) return; // [Y1] with raw; else: done already
+    memcpy(&before, t->state_, sizeof before);
+    (void)volt__tty_set(t->fd_, TCSAFLUSH, &before);
+    if (t->is_exclusive_) VOLT_SYS(ioctl, t->fd_, TIOCNXCL);
+    errno = error;
+}
+
+// ---- serial lines
+
+// Returns the speed's constant, or B0 if there is none.
+static speed_t volt__serial_speed(unsigned baud) {
+    static const struct {
+        unsigned baud;
+        speed_t speed;
+    } speeds[] = {
+        { 50, B50 }, { 75, B75 }, { 110, B110 }, { 134, B134 }, { 150, B150 }, { 200, B200 },
+        { 300, B300 }, { 600, B600 }, { 1200, B1200 }, { 1800, B1800 }, { 2400, B2400 },
+        { 4800, B4800 }, { 9600, B9600 }, { 19200, B19200 }, { 38400, B38400 }, { 57600, B57600 },
+        { 115200, B115200 }, { 230400, B230400 }, { 460800, B460800 }, { 500000, B500000 },
+        { 576000, B576000 }, { 921600, B921600 }, { 1000000, B1000000 }, { 1152000, B1152000 },
+        { 1500000, B1500000 }, { 2000000, B2000000 }, { 2500000, B2500000 }, { 3000000, B3000000 },
+        { 3500000, B3500000 }, { 4000000, B4000000 }
+    };
+    for (size_t i = 0; i < sizeof speeds / sizeof speeds[0]; i++)
+        if (speeds[i].baud == baud) return speeds[i].speed;
+    return B0;
+}
+// Fills in what the options ask for. Returns 0 or -EINVAL.
+static int volt__serial_format(struct termios *t, const volt_serial_options *o) {
+    static const tcflag_t sizes[] = { CS5, CS6, CS7, CS8 };
+    unsigned data_bits = o->data_bits ? o->data_bits : 8;
+    unsigned stop_bits = o->stop_bits ? o->stop_bits : 1;
+    char parity = (char)(o->parity ? o->parity : 'N');
+    speed_t speed = volt__serial_speed(o->baud ? o->baud : 9600);
+    if (speed == B0 || data_bits < 5 || data_bits > 8 || stop_bits > 2) return -EINVAL;
+    if (parity != 'N' && parity != 'E' && parity != 'O') return -EINVAL;
+    volt__serial_raw(t);
+    t->c_iflag &= ~(tcflag_t)(IXOFF | IXANY | INPCK);
+    t->c_cflag &= ~(tcflag_t)(CSIZE | CSTOPB | PARENB | PARODD | CRTSCTS);
+    t->c_cflag |= CREAD | CLOCAL | sizes[data_bits - 5];
+    if (stop_bits == 2) t->c_cflag |= CSTOPB;
+    if (parity != 'N') t->c_cflag |= PARENB;
+    if (parity != 'N') t->c_iflag |= INPCK;
+    if (parity == 'O') t->c_cflag |= PARODD;
+    if (o->has_rtscts) t->c_cflag |= CRTSCTS;
+    if (o->has_xonxoff) t->c_iflag |= IXON | IXOFF;
+    if (VOLT_SYS(cfsetispeed, t, speed) < 0 || VOLT_SYS(cfsetospeed, t, speed) < 0) return -errno;
+    return 0;
+}
+// tcsetattr succeeds if it could set any one of the values, so they are read back. A pseudo-
+// terminal keeps any speed, and ignores the bits of a frame.
+static int volt__serial_set(int fd, const volt_serial_options *o) {
+    struct termios t, got;
+    if (VOLT_SYS(tcgetattr, fd, &t) < 0) return -errno;
+    int rc = volt__serial_format(&t, o);
+    if (rc < 0) return rc;
+    rc = volt__tty_set(fd, TCSANOW, &t);
+    if (rc < 0) return rc;
+    if (VOLT_SYS(tcgetattr, fd, &got) < 0) return -errno;
+    tcflag_t checked = CSTOPB | PARODD | CRTSCTS;
+    if (VOLT_SYS(cfgetospeed, &got) != VOLT_SYS(cfgetospeed, &t)) return -EINVAL;
+    return (got.c_cflag & checked) == (t.c_cflag & checked) ? 0 : -EINVAL;
+}
+// flock keeps out programs that follow the same custom, TIOCEXCL any other but root's. The latter
+// lasts until TIOCNXCL, while another process has the line open.
+static int volt__serial_lock(int fd) {
+    if (VOLT_SYS(flock, fd, LOCK_EX | LOCK_NB) < 0) return errno == EWOULDBLOCK ? -EBUSY : -errno;
+    return VOLT_SYS(ioctl, fd, TIOCEXCL) < 0 ? -errno : 0;
+}
+static int volt__serial_set_up(int fd, const volt_serial_options *o, volt_tty *saved_or_null) {
+    int rc = saved_or_null ? volt__tty_save(saved_or_null, fd, o->is_exclusive != 0) : 0;
+    if (rc == 0) {
+        rc = volt__serial_set(fd, o);
+        if (rc < 0 && saved_or_null) volt_tty_restore(saved_or_null);
+    }
+    if (rc < 0 && o->is_exclusive) VOLT_SYS(ioctl, fd, TIOCNXCL);
+    return rc;
+}
+VOLT_API int volt_serial_open(const char *path, const volt_serial_options *options_or_null,
+                              volt_tty *saved_or_null) {
+    volt_serial_options o;
+    memset(&o, 0, sizeof o);
+    if (options_or_null) o = *options_or_null;
+    if (saved_or_null) memset(saved_or_null, 0, sizeof *saved_or_null);
+    // O_NONBLOCK: without it, open would wait for the carrier of a modem
+    int fd = VOLT_SYS(open, path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return -errno;
+    int rc = o.is_exclusive ? volt__serial_lock(fd) : 0;
+    if (rc == 0) rc = volt__serial_set_up(fd, &o, saved_or_null);
+    if (rc == 0) return fd;
+    VOLT_SYS(close, fd);
+    return rc;
+}
+#endif // VOLT_NO_UNIX
 
 //==================================================================================================
 // >>net  accept, connect, closing, readiness, poll sets
@@ -13876,12 +16215,12 @@ static void volt__accept_done(volt_cx *cx, const volt__io *io, int fd) {
     volt__unlock(&e->lock);
     volt__fd_adopt(cx, fd, flags);
 }
-VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
+static volt_poll volt__accept(volt_cx *cx, int fd, volt_addr *peer_or_null) {
     volt__io io;
     volt_poll out;
     volt__node *node = cx->frame_;
     int is_closed = 0;
-    volt__io_init(&io, VOLT__OP_ACCEPT, fd, NULL, 0, 0);
+    volt__io_init(&io, VOLT__OP_ACCEPT, fd, peer_or_null, 0, 0);
     if (node && node->kind_ == VOLT__LEAF_BACKOFF &&
         !volt__accept_resume(cx, node, &io, &is_closed))
         return volt__budget_charge(cx) ? volt__leaf_pending(cx, node, (uint32_t)fd)
@@ -13906,6 +16245,11 @@ VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) {
         if (rc >= 0) volt__accept_done(cx, &io, (int)rc);
         return volt__leaf_ready(node, rc);
     }
+}
+
+VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) { return volt__accept(cx, fd, NULL); }
+VOLT_API volt_poll volt_accept_from(volt_cx *cx, int fd, volt_addr *peer) {
+    return volt__accept(cx, fd, peer);
 }
 
 // ---- closing
@@ -13939,52 +16283,114 @@ VOLT_API void volt_fd_release(volt_cx *cx, int fd) {
 
 // ---- connect
 
-// Ends the await, with the socket or with a negative `error`; an error closes the socket.
-static volt_poll volt__connect_end(volt_cx *cx, volt__node *node, int fd, int64_t error) {
-    if (error < 0) volt__close(cx->rt_, fd);
-    return volt__leaf_ready(node, error < 0 ? error : fd);
+// The arguments of a connect. own_fd: the caller's socket, or -1: volt opens one, of stream type.
+typedef struct volt__connect_args {
+    const volt_addr *to, *from_or_null;
+    int own_fd;
+} volt__connect_args;
+
+// Ends the await, with a negative `error` or with the result of success: the socket that volt has
+// opened, or 0 for one of the caller's. An error closes the socket, unless it is the caller's.
+static volt_poll volt__connect_end(volt_cx *cx, volt__node *node, const volt__connect_args *args,
+                                   int fd, int64_t error) {
+    int is_own = args->own_fd >= 0;
+    if (error < 0 && !is_own) volt__close(cx->rt_, fd);
+    return volt__leaf_ready(node, error < 0 ? error : is_own ? 0 : fd);
 }
-static volt_poll volt__connect_start(volt_cx *cx, volt__node *node, const volt_addr *to) {
-    int family = volt__addr_family(to), fd = volt__socket(family);
-    if (fd < 0) return volt__leaf_ready(node, fd);
+// Opens a socket for the connection, bound to args->from_or_null. Returns it or -errno.
+static int volt__connect_open(volt_cx *cx, const volt__connect_args *args) {
+    int family = volt_addr_family(args->to), fd = volt__socket(family), rc = 0;
+    if (fd < 0) return fd;
     unsigned flags = VOLT__FD_PROBED | VOLT__FD_SOCKET | VOLT__FD_NONBLOCK;
     if (volt__is_ip(family)) flags |= VOLT__FD_STREAM;
     volt__fd_adopt(cx, fd, (uint8_t)flags);
-    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
-    if (!e) return volt__connect_end(cx, node, fd, -ENOMEM);
     if (family != AF_UNIX) volt_set_nodelay(fd, 1);
-    if (VOLT_SYS(connect, fd, volt__addr_sa(to), to->len_) == 0)
-        return volt__connect_end(cx, node, fd, 0);
-    // after EINTR, too, the kernel goes on to connect
-    if (errno != EINPROGRESS && errno != EINTR) return volt__connect_end(cx, node, fd, -errno);
-    VOLT_ASSERT(node->key_.socket_ == 0);
-    node->key_.socket_ = fd + 1;
-    // No event can have come yet, as the socket is not registered. So volt__fd_wait does not give
-    // VOLT__FD_AGAIN, unless another task uses the number by mistake.
-    volt__fd_snapshot snapshot = volt__fd_take_snapshot(e);
-    int rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, snapshot, node,
+    if (args->from_or_null) {
+        // the connect chooses the port, and has more to choose from, since it knows the peer
+        if (volt_addr_port(args->from_or_null) == 0)
+            (void)volt__set_int_option(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+        else rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+        if (rc == 0) rc = volt_sock_bind(fd, args->from_or_null);
+    }
+    if (rc == 0) return fd;
+    volt__close(cx->rt_, fd);
+    return rc;
+}
+// A socket of the caller's may still be in blocking mode. Returns 0 or -errno.
+static int volt__connect_probe(volt__fd *e, int fd) {
+    int wanted = VOLT__FD_PROBED | VOLT__FD_SOCKET | VOLT__FD_NONBLOCK;
+    int rc = volt__fd_probe(e, fd, volt__load_rlx(&e->gen), wanted); // rlx: probe checks it
+    return rc < 0 ? rc : 0;
+}
+static volt_poll volt__connect_done(volt_cx *cx, volt__node *node, const volt__connect_args *args,
+                                    int fd) {
+    int error = 0;
+    socklen_t len = sizeof error;
+    if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
+    return volt__connect_end(cx, node, args, fd, -error);
+}
+// Waits until the connection is made or refused. A socket that volt has just opened is not
+// registered, so no event can have come yet. One of the caller's may be, so its state is read after
+// the snapshot, and again if an event comes between the two.
+static volt_poll volt__connect_wait(volt_cx *cx, volt__node *node, const volt__connect_args *args,
+                                    volt__fd *e, int fd) {
+    int rc, may_be_registered = args->own_fd >= 0;
+    do {
+        volt__fd_snapshot snapshot = volt__fd_take_snapshot(e);
+        if (may_be_registered && volt__is_ready_now(fd, VOLT__WR))
+            return volt__connect_done(cx, node, args, fd);
+        rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, snapshot, node,
                            cx->task_);
-    if (rc != VOLT__FD_LINKED) return volt__connect_end(cx, node, fd, rc < 0 ? rc : -EBADF);
+        may_be_registered = 1;
+    } while (rc == VOLT__FD_AGAIN && volt__load_rlx(&e->mode) != VOLT__MODE_ALWAYS); // rlx: hint
+    if (rc != VOLT__FD_LINKED)
+        return volt__connect_end(cx, node, args, fd, rc < 0 ? rc : -EBADF);
+    node->key_.socket_ = fd + 1;
     return volt__leaf_pending(cx, node, (uint32_t)fd);
 }
-VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
+static volt_poll volt__connect_start(volt_cx *cx, volt__node *node,
+                                     const volt__connect_args *args) {
+    int fd = args->own_fd >= 0 ? args->own_fd : volt__connect_open(cx, args);
+    if (fd < 0) return volt__leaf_ready(node, fd);
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
+    if (!e) return volt__connect_end(cx, node, args, fd, volt__fd_lookup_error(fd));
+    int rc = args->own_fd >= 0 ? volt__connect_probe(e, fd) : 0;
+    if (rc < 0) return volt__connect_end(cx, node, args, fd, rc);
+    if (VOLT_SYS(connect, fd, volt__addr_sa(args->to), args->to->len_) == 0)
+        return volt__connect_end(cx, node, args, fd, 0);
+    // after EINTR, too, the kernel goes on to connect
+    if (errno != EINPROGRESS && errno != EINTR)
+        return volt__connect_end(cx, node, args, fd, -errno);
+    return volt__connect_wait(cx, node, args, e, fd);
+}
+static volt_poll volt__connect(volt_cx *cx, const volt__connect_args *args) {
     volt__node *node = volt__leaf_begin(cx, VOLT__LEAF_CONNECT);
     if (!node) return volt_pending();
-    int fd = (int)(node->key_.socket_ - 1), error = 0;
-    socklen_t len = sizeof error;
-    int is_cancelled = volt__scope_is_cancelled(cx);
+    int fd = (int)(node->key_.socket_ - 1), is_cancelled = volt__scope_is_cancelled(cx);
     if (fd < 0)
         return is_cancelled ? volt__leaf_ready(node, -ECANCELED)
-                            : volt__connect_start(cx, node, to);
+                            : volt__connect_start(cx, node, args);
     if (!is_cancelled && volt__node_state(node) == VOLT__LINKED &&
         !volt__is_last_try(cx, fd, VOLT__WR))
         return volt__leaf_pending(cx, node, (uint32_t)fd);
     uint8_t state = volt__fd_end_wait(node, cx->task_, VOLT__WR);
     if (state == VOLT__CLOSED) // the number may be another file's by now
         return volt__leaf_ready(node, is_cancelled ? -ECANCELED : -EBADF);
-    if (is_cancelled) return volt__connect_end(cx, node, fd, -ECANCELED);
-    if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
-    return volt__connect_end(cx, node, fd, -error);
+    if (is_cancelled) return volt__connect_end(cx, node, args, fd, -ECANCELED);
+    return volt__connect_done(cx, node, args, fd);
+}
+VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
+    volt__connect_args args = { to, NULL, -1 };
+    return volt__connect(cx, &args);
+}
+VOLT_API volt_poll volt_connect_from(volt_cx *cx, const volt_addr *to, const volt_addr *from) {
+    volt__connect_args args = { to, from, -1 };
+    return volt__connect(cx, &args);
+}
+VOLT_API volt_poll volt_connect_on(volt_cx *cx, int fd, const volt_addr *to) {
+    volt__connect_args args = { to, NULL, fd };
+    if (fd < 0) return volt_ready(-EBADF);
+    return volt__connect(cx, &args);
 }
 
 // ---- readiness
@@ -14150,6 +16556,493 @@ VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p) {
     // rlx: as above. Before a waiter is woken, whose task may open the set again.
     volt__store_rlx(&p->epfd_, 0);
     volt__close(cx->rt_, fd);
+}
+#endif
+
+//==================================================================================================
+// >>streams  streams, readers, writers
+//==================================================================================================
+// Readers and writers over any stream. Their functions have no frame: a poll goes by what is in the
+// reader or writer, calls an operation of the stream, and stores what that has moved. So an await
+// that is cancelled at any point leaves a state from which the next one goes on.
+//   - buf_[from_ .. to_) are the bytes of a reader that were not taken, and of a writer those that
+//     were not written. scanned_: no delimiter begins before it.
+//   - frozen_ is the length that a write in progress was given: its polls pass the same bytes.
+//   - is_moving_ and moved_: the progress of a call that fills or empties memory of the caller's.
+// All functions are called by one task, those with a volt_cx in its polls.
+#ifndef VOLT_NO_STREAM
+// A poll that calls operations of a stream one after the other awaits each of them.
+static inline void volt__await_next(volt_cx *cx) {
+    (void)cx;
+    VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
+}
+static volt_poll volt__fd_stream_read(volt_cx *cx, volt_stream s, void *buf, size_t len) {
+    return volt_read(cx, s.fd, buf, len);
+}
+static volt_poll volt__fd_stream_write(volt_cx *cx, volt_stream s, const void *buf, size_t len) {
+    return volt_write(cx, s.fd, buf, len);
+}
+static volt_poll volt__fd_stream_end(volt_cx *cx, volt_stream s) {
+    (void)cx;
+    int rc = volt_sock_shutdown(s.fd, 0, 1);
+    return volt_ready(rc == -ENOTSOCK || rc == -EOPNOTSUPP ? 0 : rc);
+}
+static volt_poll volt__fd_stream_ready(volt_cx *cx, volt_stream s) {
+    return volt_read_ready(cx, s.fd);
+}
+static const volt_stream_ops volt__fd_stream_ops = { volt__fd_stream_read, volt__fd_stream_write,
+                                                     volt__fd_stream_end, volt__fd_stream_ready };
+VOLT_API volt_stream volt_stream_of(int fd) {
+    volt_stream s = { &volt__fd_stream_ops, NULL, fd };
+    return s;
+}
+VOLT_API volt_poll volt_stream_read(volt_cx *cx, volt_stream s, void *buf, size_t len) {
+    return s.ops->read(cx, s, buf, len);
+}
+VOLT_API volt_poll volt_stream_write(volt_cx *cx, volt_stream s, const void *buf, size_t len) {
+    return s.ops->write(cx, s, buf, len);
+}
+VOLT_API volt_poll volt_stream_end(volt_cx *cx, volt_stream s) {
+    return s.ops->end ? s.ops->end(cx, s) : volt_ready(0);
+}
+VOLT_API volt_poll volt_stream_ready(volt_cx *cx, volt_stream s) {
+    return s.ops->ready ? s.ops->ready(cx, s) : volt_ready(-EOPNOTSUPP);
+}
+
+// ---- readers
+
+VOLT_API void volt_reader_init(volt_reader *r, volt_stream in, void *buf, size_t cap, int policy) {
+    memset(r, 0, sizeof *r);
+    r->in_ = in;
+    r->buf_ = (char *)buf;
+    r->self_ = r;
+    r->cap_ = cap;
+    r->policy_ = (uint8_t)policy;
+}
+static void volt__reader_check(volt_cx *cx, const volt_reader *r) {
+    (void)cx, (void)r;
+    VOLT__EXPECT_CX(cx, r->self_ == r, "the reader was copied: initialise it in its task");
+    volt__check_not_on_stack(cx, r->buf_);
+}
+VOLT_API volt_span volt_buffered(const volt_reader *r) {
+    volt_span span = { r->buf_ + r->from_, r->to_ - r->from_ };
+    return span;
+}
+VOLT_API void volt_consume(volt_reader *r, size_t n) {
+    VOLT__EXPECT(n <= r->to_ - r->from_, "volt_consume: more than is in the buffer");
+    r->from_ += n <= r->to_ - r->from_ ? n : r->to_ - r->from_;
+    if (r->scanned_ < r->from_) r->scanned_ = r->from_;
+}
+// Makes room behind what is there: all of it, if that is needed for `n` bytes or if there is none.
+static void volt__reader_compact(volt_reader *r, size_t n) {
+    if (r->from_ == r->to_) {
+        r->from_ = r->to_ = r->scanned_ = 0;
+    } else if (r->from_ > 0 && (r->to_ == r->cap_ || r->cap_ - r->from_ < n)) {
+        memmove(r->buf_, r->buf_ + r->from_, r->to_ - r->from_);
+        r->to_ -= r->from_;
+        r->scanned_ -= r->from_;
+        r->from_ = 0;
+    }
+}
+// Reads once more. The buffer has room, or room can be made. Returns 1 if there is more or the end
+// was found, 0 if *out is the result of the poll: pending, or an error.
+static int volt__reader_more(volt_cx *cx, volt_reader *r, size_t n, volt_poll *out) {
+    volt__reader_compact(r, n);
+    VOLT_ASSERT(r->to_ < r->cap_ && !r->is_end_);
+    volt__await_next(cx);
+    *out = r->in_.ops->read(cx, r->in_, r->buf_ + r->to_, r->cap_ - r->to_);
+    if (volt_is_pending(*out) || volt_value(*out) < 0) return 0;
+    if (volt_value(*out) == 0) r->is_end_ = 1;
+    r->to_ += (size_t)volt_value(*out);
+    VOLT_ASSERT(r->to_ <= r->cap_);
+    return 1;
+}
+VOLT_API volt_poll volt_fill(volt_cx *cx, volt_reader *r, size_t n, volt_span *out) {
+    volt_poll p;
+    volt__reader_check(cx, r);
+    if (n > r->cap_) return volt_ready(-EMSGSIZE);
+    while (r->to_ - r->from_ < n && !r->is_end_)
+        if (!volt__reader_more(cx, r, n, &p)) return p;
+    *out = volt_buffered(r);
+    return volt_ready((int64_t)out->len);
+}
+VOLT_API volt_poll volt_reader_ready(volt_cx *cx, volt_reader *r) {
+    return r->to_ > r->from_ || r->is_end_ ? volt_ready(0) : volt_stream_ready(cx, r->in_);
+}
+// Takes up to `len` bytes of the buffer.
+static size_t volt__reader_take(volt_reader *r, char *buf, size_t len) {
+    size_t n = r->to_ - r->from_ < len ? r->to_ - r->from_ : len;
+    if (n > 0) memcpy(buf, r->buf_ + r->from_, n);
+    volt_consume(r, n);
+    return n;
+}
+VOLT_API volt_poll volt_reader_read(volt_cx *cx, volt_reader *r, void *buf, size_t len) {
+    volt_poll p;
+    volt__reader_check(cx, r);
+    if (r->to_ == r->from_ && len > 0 && !r->is_end_) {
+        if (len >= r->cap_) return r->in_.ops->read(cx, r->in_, buf, len); // no need of the buffer
+        if (!volt__reader_more(cx, r, 0, &p)) return p;
+    }
+    return volt_ready((int64_t)volt__reader_take(r, (char *)buf, len));
+}
+VOLT_API size_t volt_reader_moved(const volt_reader *r) { return r->moved_; }
+// Fills `buf` up to `len` bytes or the end of the stream, by way of the buffer. Returns 1 when that
+// is done, 0 if *out is the result of the poll. moved_ stays after an error, until the next call.
+static int volt__reader_move(volt_cx *cx, volt_reader *r, char *buf, size_t len, volt_poll *out) {
+    volt__reader_check(cx, r);
+    if (!r->is_moving_) r->moved_ = 0;
+    r->is_moving_ = 1;
+    for (;;) {
+        r->moved_ += volt__reader_take(r, buf + r->moved_, len - r->moved_);
+        if (r->moved_ == len || r->is_end_) break;
+        if (!volt__reader_more(cx, r, 0, out)) {
+            if (!volt_is_pending(*out)) r->is_moving_ = 0;
+            return 0;
+        }
+    }
+    r->is_moving_ = 0;
+    return 1;
+}
+VOLT_API volt_poll volt_reader_read_exact(volt_cx *cx, volt_reader *r, void *buf, size_t len) {
+    volt_poll p;
+    if (!volt__reader_move(cx, r, (char *)buf, len, &p)) return p;
+    return volt_ready(r->moved_ == len ? (int64_t)len : -EPIPE);
+}
+VOLT_API volt_poll volt_read_to_end(volt_cx *cx, volt_reader *r, void *buf, size_t cap) {
+    volt_poll p;
+    volt_span rest;
+    if (!volt__reader_move(cx, r, (char *)buf, cap, &p)) return p;
+    if (r->is_end_) return volt_ready(r->to_ > r->from_ ? -EMSGSIZE : (int64_t)r->moved_);
+    // full: one more byte, or the end, tells whether there is more
+    r->is_moving_ = 1;
+    p = volt_fill(cx, r, 1, &rest);
+    if (volt_is_pending(p)) return p;
+    r->is_moving_ = 0;
+    if (volt_value(p) < 0) return p;
+    return volt_ready(volt_value(p) > 0 ? -EMSGSIZE : (int64_t)r->moved_);
+}
+
+// ---- lines
+
+// Called when the buffer is full without a delimiter. Returns 2 with a piece, or -EMSGSIZE.
+static int volt__reader_too_long(volt_reader *r, size_t n, volt_span *out) {
+    size_t keep = n - 1; // bytes that may be the beginning of a delimiter
+    if (r->policy_ == VOLT_LONG_STOP || r->cap_ < n) return -EMSGSIZE;
+    out->data = r->buf_ + r->from_;
+    out->len = r->to_ - r->from_ - keep;
+    r->from_ = r->scanned_ = r->to_ - keep;
+    if (r->policy_ == VOLT_LONG_CUT) return 2;
+    r->is_skipping_ = 1;
+    return -EMSGSIZE;
+}
+// Called before a scan: what was scanned for another delimiter does not count.
+static void volt__reader_seek(volt_reader *r, const void *delimiter, size_t n) {
+    int is_same = n == r->n_sought_ && n <= sizeof r->sought_ &&
+                  memcmp(r->sought_, delimiter, n) == 0;
+    if (!is_same || r->scanned_ < r->from_) r->scanned_ = r->from_;
+    r->n_sought_ = n;
+    if (n <= sizeof r->sought_) memcpy(r->sought_, delimiter, n);
+}
+// Returns the position of the next delimiter, or to_ if there is none; then scanned_ is the first
+// position at which one may still begin.
+static size_t volt__reader_scan(volt_reader *r, const char *delimiter, size_t n) {
+    while (r->to_ - r->scanned_ >= n) {
+        size_t len = r->to_ - r->scanned_ - n + 1; // positions at which it fits
+        const char *at = (const char *)memchr(r->buf_ + r->scanned_, delimiter[0], len);
+        if (!at) {
+            r->scanned_ += len;
+            break;
+        }
+        r->scanned_ = (size_t)(at - r->buf_);
+        if (memcmp(at, delimiter, n) == 0) return r->scanned_;
+        r->scanned_++;
+    }
+    return r->to_;
+}
+VOLT_API int volt_try_read_until(volt_reader *r, const void *delimiter, size_t n, volt_span *out) {
+    if (n == 0) return -EINVAL;
+    volt__reader_seek(r, delimiter, n);
+    for (;;) {
+        size_t at = volt__reader_scan(r, (const char *)delimiter, n);
+        int is_found = at < r->to_;
+        if (!is_found && !r->is_end_) {
+            if (r->is_skipping_) r->from_ = r->scanned_;
+            if (r->is_skipping_ || r->to_ - r->from_ < r->cap_) return -EAGAIN;
+            return volt__reader_too_long(r, n, out);
+        }
+        out->data = r->buf_ + r->from_;
+        out->len = at - r->from_;
+        r->from_ = r->scanned_ = is_found ? at + n : r->to_;
+        int was_skipped = r->is_skipping_;
+        r->is_skipping_ = 0;
+        if (was_skipped && is_found) continue; // this was the end of the line that was too long
+        if (is_found) return 1;
+        return out->len > 0 && !was_skipped ? 2 : 0;
+    }
+}
+VOLT_API volt_poll volt_read_until(volt_cx *cx, volt_reader *r, const void *delimiter, size_t n,
+                                   volt_span *out) {
+    volt_poll p;
+    volt__reader_check(cx, r);
+    for (;;) {
+        int rc = volt_try_read_until(r, delimiter, n, out);
+        if (rc != -EAGAIN) return volt_ready(rc);
+        if (!volt__reader_more(cx, r, 0, &p)) return p;
+    }
+}
+// Cuts a "\r" that belongs to the end of the line.
+static void volt__line_trim(int64_t rc, volt_span *out) {
+    if (rc == 1 && out->len > 0 && out->data[out->len - 1] == '\r') out->len--;
+}
+VOLT_API int volt_try_read_line(volt_reader *r, volt_span *out) {
+    int rc = volt_try_read_until(r, "\n", 1, out);
+    volt__line_trim(rc, out);
+    return rc;
+}
+VOLT_API volt_poll volt_read_line(volt_cx *cx, volt_reader *r, volt_span *out) {
+    volt_poll p = volt_read_until(cx, r, "\n", 1, out);
+    if (!volt_is_pending(p)) volt__line_trim(volt_value(p), out);
+    return p;
+}
+
+// ---- records
+
+static uint64_t volt__record_get(const volt_record_format *f, unsigned width, const char *field) {
+    uint64_t x = 0;
+    for (unsigned i = 0; i < width; i++)
+        x = x << 8 | (unsigned char)field[f->is_little ? width - 1 - i : i];
+    return x;
+}
+static void volt__record_set(const volt_record_format *f, unsigned width, char *field, uint64_t x) {
+    for (unsigned i = 0; i < width; i++, x >>= 8)
+        field[f->is_little ? i : width - 1 - i] = (char)(x & 0xff);
+}
+// Fills in the defaults. Returns 0, or -EINVAL if the field is not inside the header.
+static int volt__record_form(const volt_record_format *f, unsigned *width, size_t *header) {
+    *width = f->width ? f->width : 4;
+    *header = f->header ? f->header : (size_t)f->offset + *width;
+    return *width <= 8 && (size_t)f->offset + *width <= *header ? 0 : -EINVAL;
+}
+// Drops the rest of a record that was too long. Returns 1 when that is done.
+static int volt__reader_skip(volt_reader *r) {
+    size_t n = r->to_ - r->from_;
+    if (n > r->skip_) n = (size_t)r->skip_;
+    volt_consume(r, n);
+    r->skip_ -= n;
+    return r->skip_ == 0;
+}
+VOLT_API int volt_try_read_record(volt_reader *r, const volt_record_format *f, volt_span *out) {
+    unsigned width;
+    size_t header;
+    if (volt__record_form(f, &width, &header) < 0) return -EINVAL;
+    if (r->skip_ > 0 && !volt__reader_skip(r)) return r->is_end_ ? -EPIPE : -EAGAIN;
+    size_t n = r->to_ - r->from_;
+    if (n < header) return !r->is_end_ ? -EAGAIN : n == 0 ? 0 : -EPIPE;
+    const char *head = r->buf_ + r->from_;
+    uint64_t number = volt__record_get(f, width, head + f->offset);
+    // the sum in 64 bits without overflow: a number above INT64_MAX fits into no buffer
+    int64_t len = number > INT64_MAX ? INT64_MAX : (int64_t)number;
+    if (f->adjust < 0 && len < -f->adjust) return -EBADMSG;
+    len = f->adjust > INT64_MAX - len ? INT64_MAX : len + f->adjust;
+    if (len < 0) return -EBADMSG;
+    if ((uint64_t)len > r->cap_ - header || (f->most > 0 && (uint64_t)len > f->most)) {
+        if (r->policy_ != VOLT_LONG_SKIP) return -EMSGSIZE;
+        r->skip_ = (uint64_t)len + header;
+        (void)volt__reader_skip(r);
+        return -EMSGSIZE;
+    }
+    if (n < header + (size_t)len) return r->is_end_ ? -EPIPE : -EAGAIN;
+    out->data = r->buf_ + r->from_ + (f->keeps_header ? 0 : header);
+    out->len = (size_t)len + (f->keeps_header ? header : 0);
+    volt_consume(r, header + (size_t)len);
+    return 1;
+}
+VOLT_API volt_poll volt_read_record(volt_cx *cx, volt_reader *r, const volt_record_format *f,
+                                    volt_span *out) {
+    volt_poll p;
+    unsigned width;
+    size_t header;
+    volt__reader_check(cx, r);
+    if (volt__record_form(f, &width, &header) < 0 || header > r->cap_) return volt_ready(-EINVAL);
+    for (;;) {
+        int rc = volt_try_read_record(r, f, out);
+        if (rc != -EAGAIN) return volt_ready(rc);
+        if (!volt__reader_more(cx, r, r->cap_, &p)) return p;
+    }
+}
+
+// ---- a reader as a stream
+
+static volt_poll volt__reader_stream_read(volt_cx *cx, volt_stream s, void *buf, size_t len) {
+    return volt_reader_read(cx, (volt_reader *)s.self, buf, len);
+}
+static volt_poll volt__reader_stream_write(volt_cx *cx, volt_stream s, const void *buf,
+                                           size_t len) {
+    return volt_stream_write(cx, ((volt_reader *)s.self)->in_, buf, len);
+}
+static volt_poll volt__reader_stream_end(volt_cx *cx, volt_stream s) {
+    return volt_stream_end(cx, ((volt_reader *)s.self)->in_);
+}
+static volt_poll volt__reader_stream_ready(volt_cx *cx, volt_stream s) {
+    return volt_reader_ready(cx, (volt_reader *)s.self);
+}
+static const volt_stream_ops volt__reader_stream_ops = {
+    volt__reader_stream_read, volt__reader_stream_write, volt__reader_stream_end,
+    volt__reader_stream_ready
+};
+VOLT_API volt_stream volt_reader_stream(volt_reader *r) {
+    volt_stream s = { &volt__reader_stream_ops, r, -1 };
+    return s;
+}
+
+// ---- writers
+
+VOLT_API void volt_writer_init(volt_writer *w, volt_stream out, void *buf, size_t cap) {
+    memset(w, 0, sizeof *w);
+    w->out_ = out;
+    w->buf_ = (char *)buf;
+    w->self_ = w;
+    w->cap_ = cap;
+}
+VOLT_API size_t volt_unflushed(const volt_writer *w) { return w->to_ - w->from_; }
+// While a write is in progress its bytes stay where they are.
+VOLT_API size_t volt_writer_room(const volt_writer *w) {
+    return w->frozen_ > 0 ? w->cap_ - w->to_ : w->cap_ - (w->to_ - w->from_);
+}
+// Makes room for n bytes behind what is there. Returns 0, or the result of volt_put.
+static int volt__writer_reserve(volt_writer *w, size_t n) {
+    if (w->error_ < 0) return w->error_;
+    if (n > w->cap_) return -EMSGSIZE;
+    if (n > volt_writer_room(w)) return -ENOBUFS;
+    if (w->frozen_ == 0 && n > w->cap_ - w->to_) {
+        memmove(w->buf_, w->buf_ + w->from_, w->to_ - w->from_);
+        w->to_ -= w->from_;
+        w->from_ = 0;
+    }
+    return 0;
+}
+static void volt__writer_add(volt_writer *w, const void *p, size_t n) {
+    VOLT_ASSERT(n <= w->cap_ - w->to_);
+    if (n > 0) memcpy(w->buf_ + w->to_, p, n);
+    w->to_ += n;
+}
+VOLT_API int volt_put(volt_writer *w, const void *p, size_t n) {
+    int rc = volt__writer_reserve(w, n);
+    if (rc == 0) volt__writer_add(w, p, n);
+    return rc;
+}
+static size_t volt__iov_sum(const struct iovec *iov, int n) {
+    size_t len = 0;
+    for (int i = 0; i < n; i++)
+        len = iov[i].iov_len > SIZE_MAX - len ? SIZE_MAX : len + iov[i].iov_len;
+    return len;
+}
+VOLT_API int volt_putv(volt_writer *w, const struct iovec *iov, int n) {
+    int rc = volt__writer_reserve(w, volt__iov_sum(iov, n));
+    for (int i = 0; rc == 0 && i < n; i++) volt__writer_add(w, iov[i].iov_base, iov[i].iov_len);
+    return rc;
+}
+// The text is formatted into the room at the end, or measured if it does not fit there. The 0 that
+// vsnprintf writes behind it may take the place of one byte that is free.
+VOLT_API int volt_vputf(volt_writer *w, const char *format, va_list list) {
+    va_list copy;
+    int rc = volt__writer_reserve(w, 0);
+    if (rc < 0) return rc;
+    for (int tries = 0;; tries++) {
+        size_t room = w->cap_ - w->to_;
+        va_copy(copy, list);
+        int n = vsnprintf(w->buf_ + w->to_, room, format, copy);
+        va_end(copy);
+        if (n < 0) return -EINVAL;
+        if ((size_t)n < room) {
+            w->to_ += (size_t)n;
+            return 0;
+        }
+        rc = volt__writer_reserve(w, (size_t)n + 1);
+        if (rc < 0 || tries > 0) return rc < 0 ? rc : -ENOBUFS;
+    }
+}
+VOLT_API int volt_putf(volt_writer *w, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    int rc = volt_vputf(w, format, list);
+    va_end(list);
+    return rc;
+}
+VOLT_API int volt_put_record(volt_writer *w, const volt_record_format *f, const struct iovec *iov,
+                             int n) {
+    unsigned width;
+    size_t header, len = volt__iov_sum(iov, n);
+    if (volt__record_form(f, &width, &header) < 0) return -EINVAL;
+    if (f->keeps_header && len < header) return -EINVAL;
+    if (f->keeps_header) len -= header;
+    if (len > w->cap_ || header > w->cap_ - len) return w->error_ < 0 ? w->error_ : -EMSGSIZE;
+    if (f->most > 0 && len > f->most) return -EMSGSIZE;
+    int64_t number = (int64_t)len - f->adjust;
+    if (number < 0 || (width < 8 && (uint64_t)number >> (8 * width) != 0)) return -EMSGSIZE;
+    int rc = volt__writer_reserve(w, header + len);
+    if (rc < 0) return rc;
+    char *head = w->buf_ + w->to_;
+    if (!f->keeps_header) {
+        memset(head, 0, header);
+        w->to_ += header;
+    }
+    for (int i = 0; i < n; i++) volt__writer_add(w, iov[i].iov_base, iov[i].iov_len);
+    volt__record_set(f, width, head + f->offset, (uint64_t)number);
+    return 0;
+}
+static void volt__writer_check(volt_cx *cx, const volt_writer *w) {
+    (void)cx, (void)w;
+    VOLT__EXPECT_CX(cx, w->self_ == w, "the writer was copied: initialise it in its task");
+    volt__check_not_on_stack(cx, w->buf_);
+}
+// Writes once. Returns 1 if bytes were written, 0 if *out is the result of the poll.
+static int volt__writer_write(volt_cx *cx, volt_writer *w, volt_poll *out) {
+    if (w->frozen_ == 0) w->frozen_ = w->to_ - w->from_;
+    VOLT_ASSERT(w->frozen_ > 0 && w->from_ + w->frozen_ <= w->to_);
+    volt__await_next(cx);
+    *out = w->out_.ops->write(cx, w->out_, w->buf_ + w->from_, w->frozen_);
+    if (volt_is_pending(*out)) return 0;
+    int64_t rc = volt_value(*out);
+    w->frozen_ = 0;
+    if (rc < 0 && rc != -ECANCELED) w->error_ = (int)rc;
+    if (rc < 0) return 0;
+    w->from_ += (size_t)rc;
+    if (w->from_ == w->to_) w->from_ = w->to_ = 0;
+    return 1;
+}
+VOLT_API volt_poll volt_flush(volt_cx *cx, volt_writer *w) {
+    volt_poll p;
+    volt__writer_check(cx, w);
+    if (w->error_ < 0) return volt_ready(w->error_);
+    while (w->to_ > w->from_)
+        if (!volt__writer_write(cx, w, &p)) return p;
+    return volt_ready(0);
+}
+VOLT_API size_t volt_writer_moved(const volt_writer *w) { return w->moved_; }
+VOLT_API volt_poll volt_put_wait(volt_cx *cx, volt_writer *w, const void *p, size_t n) {
+    volt_poll out;
+    volt__writer_check(cx, w);
+    if (w->error_ < 0) return volt_ready(w->error_);
+    if (!w->is_moving_) w->moved_ = 0;
+    w->is_moving_ = 1;
+    for (;;) {
+        size_t room = volt_writer_room(w), left = n - w->moved_;
+        size_t some = left < room ? left : room;
+        if (some > 0) {
+            int rc = volt_put(w, (const char *)p + w->moved_, some);
+            VOLT_ASSERT(rc == 0);
+            (void)rc;
+            w->moved_ += some;
+        }
+        if (w->moved_ == n) break;
+        if (!volt__writer_write(cx, w, &out)) {
+            if (!volt_is_pending(out)) w->is_moving_ = 0;
+            return out;
+        }
+    }
+    w->is_moving_ = 0;
+    return volt_ready(0);
 }
 #endif
 
@@ -14528,6 +17421,319 @@ VOLT_API volt_poll volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 }
 
 //==================================================================================================
+// >>copy  copying between streams, files to sockets
+//==================================================================================================
+// A copy reads from one stream and writes to another. Between two descriptors the bytes go through
+// a pipe, by splice(2), and are never in this process; else they go through a buffer.
+//   - Bytes on their way are in_pipe_ bytes of the pipe, or buf_[at_ .. at_ + n_): not both. They
+//     are written before anything is read, so the order is kept whichever way the next ones take.
+//   - A copier has a pipe only while bytes are in it, and returns it to the runtime then: a relay
+//     that waits costs no descriptor. A file that cannot be spliced is found out by -EINVAL.
+//   - n_copied_ counts the bytes that were written.
+// All functions are called by one task, in its polls.
+#ifndef VOLT_NO_STREAM
+#define VOLT__F_SETPIPE_SZ 1031
+// COPY_BYTES: the most that one splice moves, and the size of a large pipe.
+enum { VOLT__COPY_BYTES = 1 << 20, VOLT__COPY_BUFFER = 16384 };
+typedef struct volt__copy_args {
+    volt_cx *cx;
+    volt_copier *c;
+} volt__copy_args;
+
+VOLT_API void volt_copier_init(volt_copier *c, volt_stream from, volt_stream to, void *buf_or_null,
+                               size_t cap) {
+    memset(c, 0, sizeof *c);
+    c->from_ = from;
+    c->to_ = to;
+    c->buf_ = (char *)buf_or_null;
+    c->cap_ = buf_or_null ? cap : 0;
+    c->has_no_splice_ = from.fd < 0 || to.fd < 0;
+    c->pipe_[0] = c->pipe_[1] = -1;
+}
+VOLT_API uint64_t volt_copied(const volt_copier *c) { return c->n_copied_; }
+VOLT_API int volt_copy_failed_at(const volt_copier *c) { return c->failed_at_; }
+
+// ---- pipes
+
+// Returns 0 or -errno.
+static int volt__pipe_take(volt_rt *rt, volt_copier *c) {
+    volt__lock(&rt->pipes_lock);
+    const volt__pipe *pipe = rt->n_pipes > 0 ? &rt->pipes[--rt->n_pipes] : NULL;
+    if (pipe) {
+        memcpy(c->pipe_, pipe->fd, sizeof c->pipe_);
+        c->has_big_pipe_ = pipe->is_big;
+    }
+    volt__unlock(&rt->pipes_lock);
+    if (pipe) return 0;
+    return VOLT_SYS(pipe2, c->pipe_, O_NONBLOCK | O_CLOEXEC) < 0 ? -errno : 0;
+}
+// The pipe is empty if is_kept.
+static void volt__pipe_give(volt_rt *rt, volt_copier *c, int is_kept) {
+    volt__lock(&rt->pipes_lock);
+    is_kept = is_kept && rt->n_pipes < VOLT__PIPES;
+    if (is_kept) {
+        volt__pipe *pipe = &rt->pipes[rt->n_pipes++];
+        memcpy(pipe->fd, c->pipe_, sizeof pipe->fd);
+        pipe->is_big = c->has_big_pipe_;
+    } else if (c->has_big_pipe_) {
+        volt__store_rlx(&rt->n_big_pipes, rt->n_big_pipes - 1); // rlx: hint for enlarge
+    }
+    volt__unlock(&rt->pipes_lock);
+    for (int i = 0; i < 2; i++) {
+        if (!is_kept) VOLT_SYS(close, c->pipe_[i]);
+        c->pipe_[i] = -1;
+    }
+    c->has_big_pipe_ = 0;
+}
+// Called when the pipe was nearly filled. There are few large pipes, because they count against a
+// limit of the user (pipe-user-pages-soft), beyond which new pipes are tiny. One that the kernel
+// refuses counts for good, so that it is not asked again and again.
+static void volt__pipe_enlarge(volt_rt *rt, volt_copier *c) {
+    uint32_t n = volt__load_rlx(&rt->n_big_pipes); // rlx: hint
+    if (c->has_big_pipe_ || n >= VOLT__BIG_PIPES) return;
+    volt__lock(&rt->pipes_lock);
+    int may_be_big = rt->n_big_pipes < VOLT__BIG_PIPES;
+    if (may_be_big) volt__store_rlx(&rt->n_big_pipes, rt->n_big_pipes + 1); // rlx: as above
+    volt__unlock(&rt->pipes_lock);
+    if (may_be_big && VOLT_SYS(fcntl, c->pipe_[1], VOLT__F_SETPIPE_SZ, VOLT__COPY_BYTES) >= 0)
+        c->has_big_pipe_ = 1;
+}
+VOLT_API void volt_copier_close(volt_cx *cx, volt_copier *c) {
+    volt_allocator *a = &cx->rt_->cfg.alloc;
+    if (c->pipe_[0] >= 0) volt__pipe_give(cx->rt_, c, 0);
+    if (c->is_ours_) a->free(a->user, c->buf_, VOLT__COPY_BUFFER);
+    if (c->is_ours_) c->buf_ = NULL;
+    c->is_ours_ = 0;
+    c->in_pipe_ = c->n_ = 0;
+}
+
+// ---- by splice
+
+// Returns 1 if the call may have raised SIGPIPE: also if it was cut, as the kernel may raise it for
+// the second part of a transfer, and return the length of the first.
+static int volt__copy_may_signal(ssize_t n, int error, size_t len) {
+    return n < 0 ? error == EPIPE : (size_t)n < len;
+}
+// splice(2) has no flag against SIGPIPE, see volt__write_nosignal. Returns -EINVAL if it does not
+// work here: for such files, by this kernel, or because of a filter.
+static int64_t volt__copy_splice(volt_cx *cx, int from, int to, size_t len, int is_out) {
+    volt__sigpipe held;
+    int is_caller = is_out && !cx->worker_->has_thread;
+    if (is_caller) volt__sys_sigpipe_block(&held);
+    ssize_t n = VOLT_SYS(splice, from, NULL, to, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    int error = n < 0 ? errno : 0;
+    if (is_caller) volt__sys_sigpipe_unblock(&held, volt__copy_may_signal(n, error, len));
+    if (n >= 0) return (int64_t)n;
+    return volt__sys_is_unsupported(error) ? -EINVAL : -error;
+}
+// The bytes on their way may exceed the limit: that of an earlier call, which was cancelled, may
+// have been higher.
+static size_t volt__copy_left(const volt_copier *c, size_t most) {
+    uint64_t left = c->limit_ - c->n_copied_;
+    return left < most ? (size_t)left : most;
+}
+// Returns -EINVAL also if there is no pipe: the bytes then go through the buffer.
+static int64_t volt__copy_splice_in(int fd, void *arg) {
+    volt__copy_args *a = (volt__copy_args *)arg;
+    volt_copier *c = a->c;
+    if (volt__pipe_take(a->cx->rt_, c) < 0) return -EINVAL;
+    int64_t n = volt__copy_splice(a->cx, fd, c->pipe_[1], volt__copy_left(c, VOLT__COPY_BYTES), 0);
+    if (n <= 0) volt__pipe_give(a->cx->rt_, c, 1);
+    else c->in_pipe_ = (size_t)n;
+    if (n >= VOLT_PIPE_MANY) volt__pipe_enlarge(a->cx->rt_, c);
+    return n;
+}
+static int64_t volt__copy_splice_out(int fd, void *arg) {
+    volt__copy_args *a = (volt__copy_args *)arg;
+    volt_copier *c = a->c;
+    return volt__copy_splice(a->cx, c->pipe_[0], fd, volt__copy_left(c, c->in_pipe_), 1);
+}
+
+// ---- by a buffer
+
+static int volt__copy_buffer(volt_cx *cx, volt_copier *c) {
+    volt_allocator *a = &cx->rt_->cfg.alloc;
+    if (c->buf_ && c->cap_ > 0) return 0;
+    void *buf = a->alloc(a->user, VOLT__COPY_BUFFER, 16);
+    if (!buf) return -ENOMEM;
+    c->buf_ = (char *)buf;
+    c->cap_ = VOLT__COPY_BUFFER;
+    c->is_ours_ = 1;
+    return 0;
+}
+// The target cannot be spliced to: takes the bytes out of the pipe. The buffer may be smaller.
+static int volt__copy_unpipe(volt_cx *cx, volt_copier *c) {
+    int rc = volt__copy_buffer(cx, c);
+    if (rc < 0) return rc;
+    size_t most = c->in_pipe_ < c->cap_ ? c->in_pipe_ : c->cap_;
+    ssize_t n;
+    do n = VOLT_SYS(read, c->pipe_[0], c->buf_, most);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0) return n < 0 ? -errno : -EIO;
+    c->in_pipe_ -= (size_t)n;
+    c->at_ = 0;
+    c->n_ = (size_t)n;
+    if (c->in_pipe_ == 0) volt__pipe_give(cx->rt_, c, 1);
+    return 0;
+}
+
+// ---- one step in either direction
+
+// Reads once. The result is the number of bytes, 0 at the end, or -errno.
+static volt_poll volt__copy_read(volt_cx *cx, volt_copier *c) {
+    volt__copy_args args = { cx, c };
+    if (!c->has_no_splice_) {
+        volt_poll p = volt_io(cx, c->from_.fd, VOLT_IN, volt__copy_splice_in, &args);
+        if (volt_is_pending(p) || volt_value(p) != -EINVAL) return p;
+        c->has_no_splice_ = 1;
+        volt__await_next(cx);
+    }
+    int rc = volt__copy_buffer(cx, c);
+    if (rc < 0) return volt_ready(rc);
+    volt_poll p = c->from_.ops->read(cx, c->from_, c->buf_, volt__copy_left(c, c->cap_));
+    if (!volt_is_pending(p) && volt_value(p) > 0) {
+        c->at_ = 0;
+        c->n_ = (size_t)volt_value(p);
+    }
+    return p;
+}
+// Writes once of what is on its way. The result is the number of bytes, or -errno.
+static volt_poll volt__copy_write(volt_cx *cx, volt_copier *c) {
+    volt__copy_args args = { cx, c };
+    volt_poll p;
+    if (c->n_ == 0) {
+        VOLT_ASSERT(c->in_pipe_ > 0);
+        p = volt_io(cx, c->to_.fd, VOLT_OUT, volt__copy_splice_out, &args);
+        if (volt_is_pending(p)) return p;
+        if (volt_value(p) != -EINVAL) {
+            if (volt_value(p) > 0) c->in_pipe_ -= (size_t)volt_value(p);
+            if (c->in_pipe_ == 0) volt__pipe_give(cx->rt_, c, 1);
+            return p;
+        }
+        c->has_no_splice_ = 1;
+        int rc = volt__copy_unpipe(cx, c);
+        if (rc < 0) return volt_ready(rc);
+        volt__await_next(cx);
+    }
+    p = c->to_.ops->write(cx, c->to_, c->buf_ + c->at_, volt__copy_left(c, c->n_));
+    if (!volt_is_pending(p) && volt_value(p) > 0) {
+        c->at_ += (size_t)volt_value(p);
+        c->n_ -= (size_t)volt_value(p);
+    }
+    return p;
+}
+static volt_poll volt__copy_end(volt_copier *c, int64_t rc, int failed_at) {
+    c->failed_at_ = (uint8_t)(rc < 0 && rc != -ECANCELED ? failed_at : 0);
+    return volt_ready(rc < 0 ? rc : 0);
+}
+VOLT_API volt_poll volt_copy(volt_cx *cx, volt_copier *c, uint64_t at_most) {
+    VOLT_BEGIN(cx, c);
+    c->limit_ = at_most > UINT64_MAX - c->n_copied_ ? UINT64_MAX : c->n_copied_ + at_most;
+    c->failed_at_ = 0;
+    for (;;) {
+        while (c->in_pipe_ + c->n_ > 0 && c->n_copied_ < c->limit_) {
+            VOLT_AWAIT(c->rc_, volt__copy_write(cx, c));
+            if (c->rc_ < 0) VOLT_RETURN(volt_value(volt__copy_end(c, c->rc_, VOLT_OUT)));
+            c->n_copied_ += (uint64_t)c->rc_;
+            c->moved_at_ = volt_now();
+        }
+        if (c->n_copied_ >= c->limit_) break;
+        VOLT_AWAIT(c->rc_, volt__copy_read(cx, c));
+        if (c->rc_ < 0) VOLT_RETURN(volt_value(volt__copy_end(c, c->rc_, VOLT_IN)));
+        if (c->rc_ == 0) break;
+        c->moved_at_ = volt_now();
+    }
+    VOLT_END(0);
+}
+
+// ---- both ways
+
+VOLT_API void volt_relayer_init(volt_relayer *r, volt_stream a, volt_stream b, volt_time idle) {
+    memset(r, 0, sizeof *r);
+    volt_copier_init(&r->way_[0], a, b, NULL, 0);
+    volt_copier_init(&r->way_[1], b, a, NULL, 0);
+    r->limit_ = idle;
+}
+VOLT_API int volt_relay_is_idle(const volt_relayer *r) { return r->is_idle_; }
+VOLT_API const volt_copier *volt_relay_way(const volt_relayer *r, int way) {
+    return &r->way_[way != 0];
+}
+// Copies one way, and passes on the end. That the other side takes no end any more is no error: its
+// own direction tells what has become of it.
+static volt_poll volt__relay_one(volt_cx *cx, volt_relayer *r, int i) {
+    volt__relay_way *const way = &r->arm_state_[i];
+    VOLT_BEGIN(cx, way);
+    VOLT_AWAIT(way->rc_, volt_copy(cx, &r->way_[i], VOLT_ALL));
+    if (way->rc_ < 0) VOLT_RETURN(way->rc_);
+    VOLT_AWAIT(volt_stream_end(cx, r->way_[i].to_));
+    VOLT_END(0);
+}
+static volt_poll volt__relay_both(volt_cx *cx, volt_relayer *r) {
+    volt__relay_way *const both = &r->both_;
+    VOLT_BEGIN(cx, both);
+    VOLT_AWAIT(both->rc_, VOLT_TRY_JOIN_ALL(VOLT_ARM(&r->arm_[0], volt__relay_one(cx, r, 0)),
+                                            VOLT_ARM(&r->arm_[1], volt__relay_one(cx, r, 1))));
+    VOLT_END(both->rc_);
+}
+// Returns the time at which the relay ends, unless something moves.
+static volt_time volt__relay_idle_end(const volt_relayer *r) {
+    volt_time a = r->way_[0].moved_at_, b = r->way_[1].moved_at_;
+    return volt__time_add(a > b ? a : b, r->limit_);
+}
+// Ends when nothing has moved for the limit.
+static volt_poll volt__relay_watch(volt_cx *cx, volt_relayer *r) {
+    volt__relay_way *const watch = &r->idle_;
+    VOLT_BEGIN(cx, watch);
+    while (volt__relay_idle_end(r) > volt_now()) {
+        VOLT_AWAIT(watch->rc_, volt_sleep_until(cx, volt__relay_idle_end(r)));
+        if (watch->rc_ < 0) VOLT_RETURN(watch->rc_);
+    }
+    VOLT_END(0);
+}
+VOLT_API volt_poll volt_relay(volt_cx *cx, volt_relayer *r) {
+    VOLT_BEGIN(cx, r);
+    r->way_[0].moved_at_ = r->way_[1].moved_at_ = volt_now();
+    VOLT_AWAIT(r->rc_, VOLT_SELECT_BIASED(VOLT_ARM(&r->arm_[2], volt__relay_both(cx, r)),
+                                          VOLT_ARM(&r->arm_[3], volt__relay_watch(cx, r))));
+    for (int i = 0; i < 2; i++) volt_copier_close(cx, &r->way_[i]);
+    if (r->rc_ < 0) VOLT_RETURN(r->rc_);
+    r->is_idle_ = r->rc_ == 1;
+    VOLT_END(r->is_idle_ ? -ETIMEDOUT : r->arm_[2].value);
+}
+
+// ---- files to sockets
+
+typedef struct volt__sendfile_args {
+    volt_cx *cx;
+    int file;
+    int64_t *offset;
+    size_t len;
+} volt__sendfile_args;
+static int64_t volt__sendfile_call(int fd, void *arg) {
+    volt__sendfile_args *a = (volt__sendfile_args *)arg;
+    off_t at = (off_t)*a->offset;
+    volt__sigpipe held;
+    int is_caller = !a->cx->worker_->has_thread; // see volt__write_nosignal
+    if (at != *a->offset) return -EOVERFLOW;
+    if (is_caller) volt__sys_sigpipe_block(&held);
+    ssize_t n = VOLT_SYS(sendfile, fd, a->file, &at, a->len);
+    int error = n < 0 ? errno : 0;
+    if (is_caller) volt__sys_sigpipe_unblock(&held, volt__copy_may_signal(n, error, a->len));
+    if (n > 0) *a->offset = at;
+    return n < 0 ? -error : (int64_t)n;
+}
+VOLT_API volt_poll volt_sendfile(volt_cx *cx, int fd, int file, int64_t *offset, size_t len) {
+    volt__sendfile_args args = { cx, file, offset, len };
+    volt__check_not_on_stack(cx, offset);
+    return volt_io(cx, fd, VOLT_OUT, volt__sendfile_call, &args);
+}
+VOLT_API void volt_close_reset(volt_cx *cx, int fd) {
+    (void)volt_set_linger(fd, 0);
+    volt_close(cx, fd);
+}
+#endif
+
+//==================================================================================================
 // >>names  host names: lookup and connection
 //==================================================================================================
 // Lookups of host names by getaddrinfo, which blocks: as jobs of the pool, in a lane of their own.
@@ -14592,7 +17798,7 @@ static int volt__names_lookup(volt__query *q) {
     if (rc != 0) return volt__names_error(rc);
     for (const struct addrinfo *a = list; a; a = a->ai_next) {
         if (a->ai_addrlen > sizeof q->addr[0].sa_) continue;
-        int is_other = n > 0 && a->ai_family != volt__addr_family(&q->addr[0]);
+        int is_other = n > 0 && a->ai_family != volt_addr_family(&q->addr[0]);
         if (n < VOLT__NAMES_MAX) n++;
         else if (!is_other || n_others > 0) continue; // no room
         n_others += is_other;
@@ -14743,7 +17949,7 @@ static void volt__resolve_release(volt_rt *rt, volt_lookup *l) {
 // is_of_it is 0, of any other. Returns the number of addresses if there is none.
 static size_t volt__names_next(const volt__query *q, size_t from, int family, int is_of_it) {
     size_t n = (size_t)q->rc;
-    while (from < n && (volt__addr_family(&q->addr[from]) == family) != is_of_it) from++;
+    while (from < n && (volt_addr_family(&q->addr[from]) == family) != is_of_it) from++;
     return from;
 }
 // Copies at most `cap` addresses, alternately of the family of the first address and of the other
@@ -14751,7 +17957,7 @@ static size_t volt__names_next(const volt__query *q, size_t from, int family, in
 // number of addresses copied.
 static size_t volt__names_interleave(const volt__query *q, volt_addr *out, size_t cap) {
     size_t n = (size_t)q->rc, at[2] = { 0, 0 }, got = 0;
-    int family = volt__addr_family(&q->addr[0]);
+    int family = volt_addr_family(&q->addr[0]);
     for (int is_other = 0; got < cap && (at[0] < n || at[1] < n); is_other = !is_other) {
         at[is_other] = volt__names_next(q, at[is_other], family, !is_other);
         if (at[is_other] < n) out[got++] = q->addr[at[is_other]++];
@@ -14849,6 +18055,395 @@ VOLT_API volt_poll volt_tcp_connect(volt_cx *cx, volt_dial *d, const char *host,
     // rc_: the index of the attempt. The others were cancelled, and have closed their descriptors.
     if (d->rc_ < 0) VOLT_RETURN(d->rc_);
     VOLT_END(volt_result(&d->attempt_[d->rc_].frame));
+}
+#endif
+
+//==================================================================================================
+// >>process  signals, child processes
+//==================================================================================================
+// Signals are read from a signalfd, and the end of a child from its pidfd: both are descriptors, on
+// which volt_io waits. There is no signal handler, and no call that collects other children.
+//   - A process is started by a pool thread, in volt__process_spawn: vfork suspends only that
+//     thread. The child runs volt__child_exec (>>seam), which reports an error through a
+//     close-on-exec pipe.
+//   - state_ and pid change under lock_, which volt_process_signal holds as well: so a signal is
+//     never sent after the end was collected and the number given to another process.
+// Functions with a volt_cx are called in a poll.
+#ifndef VOLT_NO_SIGNAL
+static int volt__is_fault(int signal) {
+    return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
+           signal == SIGTRAP || signal == SIGSYS || signal == SIGABRT;
+}
+VOLT_API int volt_signals_open(const int *list, size_t n) {
+    sigset_t set, before;
+    if (n == 0) return -EINVAL;
+    for (size_t i = 0; i < n; i++)
+        if (list[i] == SIGKILL || list[i] == SIGSTOP || volt__is_fault(list[i])) return -EINVAL;
+    if (volt__sys_signal_set(&set, list, n) < 0) return -EINVAL;
+    int rc = volt__sys_sigmask(SIG_BLOCK, &set, &before);
+    if (rc != 0) return -rc;
+    int fd = VOLT_SYS(signalfd, -1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (fd >= 0) return fd;
+    rc = -errno;
+    volt__sys_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+static int64_t volt__signals_call(int fd, void *arg) {
+    volt_signal_info *out = (volt_signal_info *)arg;
+    struct signalfd_siginfo info;
+    ssize_t n = VOLT_SYS(read, fd, &info, sizeof info);
+    if (n < 0) return -errno;
+    if (n != (ssize_t)sizeof info) return -EINVAL; // not a descriptor of volt_signals_open
+    if (out) {
+        out->number = (int)info.ssi_signo;
+        out->code = info.ssi_code;
+        out->pid = (int)info.ssi_pid;
+        out->uid = info.ssi_uid;
+        out->value = (long long)info.ssi_ptr;
+    }
+    return (int64_t)info.ssi_signo;
+}
+VOLT_API volt_poll volt_signals_next(volt_cx *cx, int fd, volt_signal_info *out_or_null) {
+    volt__check_not_on_stack(cx, out_or_null);
+    return volt_io(cx, fd, VOLT_IN, volt__signals_call, out_or_null);
+}
+#endif
+
+#ifndef VOLT_NO_PROCESS
+enum { VOLT__PROCESS_NONE, VOLT__PROCESS_RUNS, VOLT__PROCESS_COLLECTED };
+
+// ---- starting
+
+// The pipe of one standard stream: *ours becomes this end, the result is the child's, or -errno.
+static int volt__process_pipe(int i, int *ours) {
+    int fd[2];
+    if (VOLT_SYS(pipe2, fd, O_CLOEXEC) < 0) return -errno;
+    // Our end is no standard stream, not even of a program that has closed these. It alone is
+    // non-blocking: programs do not expect that of a standard stream.
+    *ours = VOLT_SYS(fcntl, fd[i == 0], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int mode = *ours < 0 ? -1 : VOLT_SYS(fcntl, *ours, F_GETFL), error = 0;
+    if (mode < 0 || VOLT_SYS(fcntl, *ours, F_SETFL, mode | O_NONBLOCK) < 0) error = errno;
+    VOLT_SYS(close, fd[i == 0]);
+    if (error == 0) return fd[i != 0];
+    VOLT_SYS(close, fd[i != 0]);
+    if (*ours >= 0) VOLT_SYS(close, *ours);
+    *ours = -1;
+    return -error;
+}
+typedef struct volt__process_fds {
+    int ours[3], theirs[3]; // pipes; -1: none
+    int null, report[2];    // /dev/null; the pipe on which the child reports an error
+} volt__process_fds;
+static void volt__process_close_all(volt__process_fds *f, int with_ours) {
+    for (int i = 0; i < 3; i++) {
+        if (f->theirs[i] >= 0) VOLT_SYS(close, f->theirs[i]);
+        if (with_ours && f->ours[i] >= 0) VOLT_SYS(close, f->ours[i]);
+    }
+    if (f->null >= 0) VOLT_SYS(close, f->null);
+    for (int i = 0; i < 2; i++)
+        if (f->report[i] >= 0) VOLT_SYS(close, f->report[i]);
+}
+// Decides which descriptor the child gets as its standard stream i. Returns it, -1 for its own, or
+// -errno.
+static int volt__process_stdio(volt__process_fds *f, const volt_process_options *o, int i) {
+    int kind = i == 0 ? o->in : i == 1 ? o->out : o->err;
+    if (kind == VOLT_STDIO_STDOUT)
+        return f->theirs[1] >= 0 ? f->theirs[1] : o->out > 0 ? o->out
+             : o->out == VOLT_STDIO_NULL ? f->null : 1;
+    if (kind == VOLT_STDIO_PIPE) return f->theirs[i] = volt__process_pipe(i, &f->ours[i]);
+    if (kind == VOLT_STDIO_NULL && f->null < 0) {
+        f->null = VOLT_SYS(open, "/dev/null", O_RDWR | O_CLOEXEC);
+        if (f->null < 0) return -errno;
+    }
+    if (kind == VOLT_STDIO_NULL) return f->null;
+    return kind > 0 ? kind : kind == 0 ? i : -EINVAL;
+}
+static int volt__process_prepare(volt__process_fds *f, volt__child *c) {
+    const volt_process_options *o = c->options;
+    if (!o->argv || !o->argv[0]) return -EINVAL;
+    if (o->n_fds > VOLT__CHILD_FDS - 3) return -EINVAL;
+    for (int i = 0; i < 3; i++) {
+        int fd = volt__process_stdio(f, o, i);
+        if (fd < 0) return fd;
+        // one that this process has closed stays closed
+        if (fd == i && VOLT_SYS(fcntl, fd, F_GETFD) < 0) continue;
+        c->fd[c->n_fds].here = fd;
+        c->fd[c->n_fds++].there = i;
+    }
+    for (unsigned i = 0; i < o->n_fds; i++) {
+        if (o->fds[i].there < 0) return -EINVAL;
+        c->fd[c->n_fds++] = o->fds[i];
+    }
+    if (VOLT_SYS(pipe2, f->report, O_CLOEXEC) < 0) return -errno;
+    c->report_fd = f->report[1];
+    return 0;
+}
+// Reads the report: nothing, since the pipe was closed by the exec, or an errno. Then the child is
+// collected. Returns 0 or -errno.
+static int volt__process_report(int fd, int pid) {
+    int error = 0;
+    ssize_t n;
+    do n = VOLT_SYS(read, fd, &error, sizeof error);
+    while (n < 0 && errno == EINTR);
+    if (n != (ssize_t)sizeof error) return 0;
+    while (VOLT_SYS(waitpid, pid, NULL, 0) < 0 && errno == EINTR) {}
+    return -error;
+}
+// Called by a pool thread, as the fn of volt_blocking.
+static int volt__process_spawn(void *arg) {
+    volt_process *p = (volt_process *)arg;
+    volt__process_fds f = { { -1, -1, -1 }, { -1, -1, -1 }, -1, { -1, -1 } };
+    volt__child c;
+    memset(&c, 0, sizeof c);
+    c.options = p->options_;
+    const char *const *envp = c.options->envp_or_null;
+    c.envp = envp ? (char *const *)(uintptr_t)envp : environ;
+    c.path = volt__sys_path();
+    int rc = volt__process_prepare(&f, &c);
+    if (rc == 0) rc = VOLT_START_CHILD(&c);
+    if (f.report[1] >= 0) VOLT_SYS(close, f.report[1]);
+    f.report[1] = -1;
+    int pid = rc;
+    if (rc > 0) rc = volt__process_report(f.report[0], pid);
+    volt__process_close_all(&f, rc < 0);
+    if (rc < 0) return rc;
+    p->in = f.ours[0];
+    p->out = f.ours[1];
+    p->err = f.ours[2];
+    p->pidfd_ = (int)VOLT_SYS(syscall, VOLT__SYS_PIDFD_OPEN, pid, 0); // -1: see volt__process_wait
+    volt__lock(&p->lock_);
+    p->pid = pid;
+    p->state_ = VOLT__PROCESS_RUNS;
+    volt__unlock(&p->lock_);
+    return 0;
+}
+VOLT_API volt_poll volt_process_start(volt_cx *cx, volt_process *p,
+                                      const volt_process_options *options) {
+    VOLT_BEGIN(cx, p);
+    if (p->state_ == VOLT__PROCESS_RUNS)
+        volt__misuse_cx(cx, "volt_process_start: the last process was not waited for");
+    volt__lock(&p->lock_);
+    p->pid = 0;
+    p->state_ = VOLT__PROCESS_NONE;
+    volt__unlock(&p->lock_);
+    p->in = p->out = p->err = p->pidfd_ = -1;
+    volt__check_not_on_stack(cx, options);
+    volt__check_not_on_stack(cx, options->argv);
+    p->options_ = options;
+    p->ends_group_ = options->ends_group;
+    VOLT_AWAIT(p->rc_, volt_blocking(cx, &p->job_, volt__process_spawn, p));
+    p->options_ = NULL;
+    VOLT_END(p->rc_);
+}
+
+// ---- the end
+
+static void volt__exit_status(volt_exit_status *out, const siginfo_t *info) {
+    if (!out) return;
+    int is_exit = info->si_code == CLD_EXITED;
+    out->code = is_exit ? info->si_status : -1;
+    out->signal = is_exit ? 0 : info->si_status;
+    out->has_core = info->si_code == CLD_DUMPED;
+}
+typedef struct volt__process_args {
+    volt_process *p;
+    volt_exit_status *out;
+} volt__process_args;
+// Collects the end, if there is one. The number is this child's until then, so that no pidfd is
+// needed for it. Returns 0, -EAGAIN or -errno.
+static int64_t volt__process_collect(int fd, void *arg) {
+    volt__process_args *a = (volt__process_args *)arg;
+    volt_process *p = a->p;
+    siginfo_t info;
+    id_t id = (id_t)p->pid;
+    (void)fd;
+    memset(&info, 0, sizeof info);
+    volt__lock(&p->lock_);
+    int rc = VOLT_SYS(waitid, P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ? -errno : 0;
+    if (rc == 0 && info.si_pid == 0) rc = -EAGAIN;
+    if (rc == 0 && p->ends_group_) VOLT_SYS(kill, -p->pid, SIGKILL);
+    if (rc == 0 && VOLT_SYS(waitid, P_PID, id, &info, WEXITED | WNOHANG) < 0) rc = -errno;
+    if (rc == 0 || rc == -ECHILD) p->state_ = VOLT__PROCESS_COLLECTED;
+    volt__unlock(&p->lock_);
+    if (rc == 0) volt__exit_status(a->out, &info);
+    return rc;
+}
+// Where the kernel has no pidfd (before Linux 5.3), the child is asked for again and again. A pool
+// thread that waits would be one for each child, of which there may be more than threads.
+#define VOLT__PROCESS_TICK VOLT_MS(10)
+// Has a frame of its own, so that volt_process_end can wait, too.
+static volt_poll volt__process_wait_with(volt_cx *cx, volt_process *p, volt__process_args *args) {
+    volt__process_waiter *const waiter = &p->waiter_;
+    VOLT_BEGIN(cx, waiter);
+    if (p->state_ != VOLT__PROCESS_RUNS) VOLT_RETURN(-ECHILD);
+    for (;;) {
+        if (p->pidfd_ >= 0)
+            VOLT_AWAIT(p->rc_, volt_io(cx, p->pidfd_, VOLT_IN, volt__process_collect, args));
+        else p->rc_ = volt__process_collect(-1, args);
+        if (p->pidfd_ >= 0 && p->state_ == VOLT__PROCESS_RUNS && p->rc_ != -EAGAIN &&
+            p->rc_ != -ECANCELED) {
+            volt_close(cx, p->pidfd_); // it cannot be waited for
+            p->pidfd_ = -1;
+            continue;
+        }
+        if (p->rc_ != -EAGAIN) break;
+        VOLT_AWAIT(p->rc_, volt_sleep(cx, VOLT__PROCESS_TICK));
+        if (p->rc_ < 0) break;
+    }
+    if (p->state_ == VOLT__PROCESS_COLLECTED && p->pidfd_ >= 0) {
+        volt_close(cx, p->pidfd_);
+        p->pidfd_ = -1;
+    }
+    VOLT_END(p->rc_);
+}
+static volt_poll volt__process_wait(volt_cx *cx, volt_process *p, volt_exit_status *out) {
+    volt__process_args args = { p, out };
+    return volt__process_wait_with(cx, p, &args);
+}
+VOLT_API volt_poll volt_process_wait(volt_cx *cx, volt_process *p,
+                                     volt_exit_status *out_or_null) {
+    volt__check_not_on_stack(cx, out_or_null);
+    return volt__process_wait(cx, p, out_or_null);
+}
+VOLT_API int volt_process_signal(volt_process *p, int signal) {
+    volt__lock(&p->lock_);
+    int rc = -ESRCH;
+    if (p->state_ == VOLT__PROCESS_RUNS) rc = VOLT_SYS(kill, p->pid, signal) < 0 ? -errno : 0;
+    volt__unlock(&p->lock_);
+    return rc;
+}
+VOLT_API volt_poll volt_process_end(volt_cx *cx, volt_process *p, volt_time grace,
+                                    volt_exit_status *out_or_null) {
+    VOLT_BEGIN(cx, p);
+    if (p->state_ != VOLT__PROCESS_RUNS) VOLT_RETURN(-ECHILD);
+    if (grace > 0) {
+        (void)volt_process_signal(p, SIGTERM);
+        (void)volt_process_signal(p, SIGCONT); // a stopped process handles no other signal
+        VOLT_AWAIT(p->rc_, volt_within(cx, &p->limit_, grace,
+                                       volt__process_wait(cx, p, out_or_null)));
+        if (p->state_ != VOLT__PROCESS_RUNS) VOLT_RETURN(p->rc_);
+    }
+    (void)volt_process_signal(p, SIGKILL);
+    volt_shield_begin(cx, &p->shield_, VOLT_NEVER);
+    VOLT_AWAIT(p->rc_, volt__process_wait(cx, p, out_or_null));
+    volt_shield_end(cx, &p->shield_);
+    VOLT_END(p->rc_);
+}
+VOLT_API void volt_process_close(volt_cx *cx, volt_process *p) {
+    int *const fds[] = { &p->in, &p->out, &p->err };
+    for (int i = 0; i < 3; i++) {
+        if (*fds[i] > 0) volt_close(cx, *fds[i]);
+        *fds[i] = -1;
+    }
+}
+VOLT_API int volt_process_adopt(volt_process *p, int pid) {
+    siginfo_t info;
+    if (p->state_ == VOLT__PROCESS_RUNS) return -EBUSY;
+    if (VOLT_SYS(waitid, P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0) return -errno;
+    memset(p, 0, sizeof *p);
+    p->pid = pid;
+    p->in = p->out = p->err = -1;
+    p->pidfd_ = (int)VOLT_SYS(syscall, VOLT__SYS_PIDFD_OPEN, pid, 0); // -1: see volt_process_wait
+    p->state_ = VOLT__PROCESS_RUNS;
+    return 0;
+}
+
+// ---- capture: four arms, one for each stream and one for the end
+
+// That the process reads no more is no error.
+static volt_poll volt__capture_input(volt_cx *cx, volt_capture *c) {
+    volt__capture_arm *const arm = &c->state_[0];
+    VOLT_BEGIN(cx, arm);
+    if (c->process_.in < 0) VOLT_RETURN(0);
+    VOLT_AWAIT(arm->rc_, volt_write_all(cx, c->process_.in, c->input, c->n_input));
+    volt_close(cx, c->process_.in);
+    c->process_.in = -1;
+    VOLT_END(arm->rc_ < 0 && arm->rc_ != -EPIPE ? arm->rc_ : 0);
+}
+// Reads to the end. A full buffer is an error only if there is more.
+static volt_poll volt__capture_output(volt_cx *cx, volt_capture *c, int is_err) {
+    volt__capture_arm *const arm = &c->state_[1 + is_err];
+    int *const fd = is_err ? &c->process_.err : &c->process_.out;
+    char *const buf = is_err ? c->err : c->out;
+    const size_t cap = is_err ? c->err_cap : c->out_cap;
+    size_t *const n = is_err ? &c->n_err : &c->n_out;
+    VOLT_BEGIN(cx, arm);
+    while (*fd >= 0) {
+        if (*n < cap) {
+            VOLT_AWAIT(arm->rc_, volt_read(cx, *fd, buf + *n, cap - *n));
+        } else {
+            char beyond;
+            VOLT_AWAIT(arm->rc_, volt_read_ready(cx, *fd));
+            if (arm->rc_ == 0) arm->rc_ = volt_try_read(cx, *fd, &beyond, 1);
+            if (arm->rc_ == -EAGAIN) continue;
+            if (arm->rc_ > 0) arm->rc_ = -EMSGSIZE;
+        }
+        if (arm->rc_ <= 0) break;
+        *n += (size_t)arm->rc_;
+    }
+    VOLT_END(*fd < 0 ? 0 : arm->rc_);
+}
+static volt_poll volt__capture_all(volt_cx *cx, volt_capture *c) {
+    volt__capture_arm *const arm = &c->state_[3];
+    VOLT_BEGIN(cx, arm);
+    VOLT_AWAIT(arm->rc_, VOLT_TRY_JOIN_ALL(
+        VOLT_ARM(&c->arm_[0], volt__capture_input(cx, c)),
+        VOLT_ARM(&c->arm_[1], volt__capture_output(cx, c, 0)),
+        VOLT_ARM(&c->arm_[2], volt__capture_output(cx, c, 1)),
+        VOLT_ARM(&c->arm_[3], volt_process_wait(cx, &c->process_, &c->end))));
+    VOLT_END(arm->rc_);
+}
+VOLT_API volt_poll volt_capture_run(volt_cx *cx, volt_capture *c,
+                                    const volt_process_options *options) {
+    VOLT_BEGIN(cx, c);
+    c->n_out = c->n_err = 0;
+    c->options_ = *options;
+    c->options_.in = c->n_input > 0 ? VOLT_STDIO_PIPE : VOLT_STDIO_NULL;
+    c->options_.out = VOLT_STDIO_PIPE;
+    if (c->err) c->options_.err = VOLT_STDIO_PIPE;
+    // so that no grandchild keeps a pipe open when the process has ended
+    c->options_.is_group = c->options_.ends_group = 1;
+    VOLT_AWAIT(c->rc_, volt_process_start(cx, &c->process_, &c->options_));
+    if (c->rc_ < 0) VOLT_RETURN(c->rc_);
+    VOLT_AWAIT(c->rc_, volt__capture_all(cx, c));
+    if (c->process_.state_ == VOLT__PROCESS_RUNS) {
+        volt_shield_begin(cx, &c->shield_, VOLT_NEVER);
+        VOLT_AWAIT(volt_process_end(cx, &c->process_, c->grace, &c->end));
+        volt_shield_end(cx, &c->shield_);
+    }
+    volt_process_close(cx, &c->process_);
+    VOLT_END(c->rc_);
+}
+static const char *volt__signal_name(int signal) {
+    static const struct {
+        int number;
+        const char *name;
+    } known[] = {
+        { SIGHUP, "SIGHUP" },   { SIGINT, "SIGINT" },   { SIGQUIT, "SIGQUIT" },
+        { SIGILL, "SIGILL" },   { SIGTRAP, "SIGTRAP" }, { SIGABRT, "SIGABRT" },
+        { SIGBUS, "SIGBUS" },   { SIGFPE, "SIGFPE" },   { SIGKILL, "SIGKILL" },
+        { SIGUSR1, "SIGUSR1" }, { SIGSEGV, "SIGSEGV" }, { SIGUSR2, "SIGUSR2" },
+        { SIGPIPE, "SIGPIPE" }, { SIGALRM, "SIGALRM" }, { SIGTERM, "SIGTERM" },
+        { SIGXCPU, "SIGXCPU" }, { SIGXFSZ, "SIGXFSZ" }, { SIGSYS, "SIGSYS" }
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].number == signal) return known[i].name;
+    return "signal ";
+}
+VOLT_API int volt_exit_text(const volt_exit_status *e, char *buf, size_t len) {
+    size_t at = 0;
+    if (e->signal == 0) {
+        at = volt__append_text(buf, len, 0, "status ");
+        at = volt__append_number(buf, len, at, (uint32_t)e->code);
+    } else {
+        at = volt__append_text(buf, len, 0, volt__signal_name(e->signal));
+        if (volt__signal_name(e->signal)[0] == 's') // "signal ", of no name
+            at = volt__append_number(buf, len, at, (uint32_t)e->signal);
+        if (e->has_core) at = volt__append_text(buf, len, at, ", core dumped");
+    }
+    if (at >= len) return -ENOSPC;
+    buf[at] = 0;
+    return (int)at;
 }
 #endif
 

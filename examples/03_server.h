@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Common to the servers in examples/: a door that limits the number of clients at a time and
-// outlives an accept that fails, and a descriptor that says when to stop.
+// outlives an accept that fails; and the signals that stop a server.
 #ifndef EXAMPLE_SERVER_H
 #define EXAMPLE_SERVER_H
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 
 enum { ACCEPT_RETRIES = 8, ACCEPT_PAUSE_MS = 5 }; // pauses double: 1.3 s in all
 
@@ -15,15 +14,19 @@ typedef struct {
     volt_sem places; // a permit for each client that may still come
     int64_t rc;
     int lfd, n_failed;
+    int signals; // volt_signals_next: SIGINT or SIGTERM
 } doorway;
 
-// gives : the port that it listens on | -errno
+// Call it in main: each thread that starts later blocks the signals, too.
+//   gives : the port that it listens on | -errno
 static int door_open(doorway *d, const char *host, unsigned port, unsigned clients_max) {
+    static const int stop[] = { SIGINT, SIGTERM };
     volt_addr at;
     volt_sem_release(&d->places, clients_max);
     d->lfd = volt_listen(host, port, NULL);
     if (d->lfd < 0) return d->lfd;
-    int rc = volt_local_addr(d->lfd, &at);
+    d->signals = volt_signals_open(stop, 2);
+    int rc = d->signals < 0 ? d->signals : volt_local_addr(d->lfd, &at);
     return rc < 0 ? rc : volt_addr_port(&at);
 }
 
@@ -50,18 +53,5 @@ static volt_poll door_accept(volt_cx *cx, doorway *d) {
 static void door_leave(volt_cx *cx, doorway *d, int fd) {
     volt_close(cx, fd);
     volt_sem_release(&d->places, 1);
-}
-
-// Readable once there is a SIGINT or SIGTERM; volt installs no handlers. Call it before the first
-// thread starts: every thread must block them.
-//   gives : fd | -errno
-static int stop_signals(void) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    return fd < 0 ? -errno : fd;
 }
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// As much of HTTP/1.1 (RFC 9112) as the examples need: finds one request at the start of a buffer,
-// and writes an answer. Nothing here waits, allocates or keeps state: when there are more bytes,
-// http_parse is asked again. Needs _GNU_SOURCE (memmem), which volt.h's implementation defines.
+// As much of HTTP/1.1 (RFC 9112) as the examples need: reads a request, makes an answer, and closes
+// a connection without losing it. The parser neither waits nor keeps state: when there are more
+// bytes in the reader, http_parse is asked again. Needs volt.h, and _GNU_SOURCE (memmem), which its
+// implementation defines.
 #ifndef EXAMPLE_HTTP_H
 #define EXAMPLE_HTTP_H
 
@@ -9,8 +10,11 @@
 #include <ctype.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <time.h>
 
 typedef struct http_text { // a part of the buffer, not terminated
@@ -181,13 +185,13 @@ static int http_request_line(http_text line, http_request *r) {
 }
 
 // `cap` is the size of the buffer: a request that does not fit is refused.
-static int http_parse(const char *buf, size_t have, size_t cap, http_request *r) {
+static int http_parse(volt_span bytes, size_t cap, http_request *r) {
     size_t blank = 0; // empty lines, which some clients send behind a body
     *r = (http_request){ .len = 0 };
-    while (have - blank >= 2 && memcmp(buf + blank, "\r\n", 2) == 0) blank += 2;
-    r->is_begun = have > blank;
-    http_text rest = { buf + blank, have - blank }, head, line;
-    if (!http_cut(&rest, "\r\n\r\n", &head)) return have < cap ? HTTP_MORE : 431;
+    while (bytes.len - blank >= 2 && memcmp(bytes.data + blank, "\r\n", 2) == 0) blank += 2;
+    r->is_begun = bytes.len > blank;
+    http_text rest = { bytes.data + blank, bytes.len - blank }, head, line;
+    if (!http_cut(&rest, "\r\n\r\n", &head)) return bytes.len < cap ? HTTP_MORE : 431;
     size_t head_len = blank + head.len + 4;
     head.len += 2; // each line ends in CRLF
     if (!http_cut(&head, "\r\n", &line)) return 400;
@@ -198,11 +202,69 @@ static int http_parse(const char *buf, size_t have, size_t cap, http_request *r)
     if (!r->host.at) r->host.at = "";
     if (r->authority.at) r->host = r->authority;
     if (r->body.len > cap - head_len) return 413;
-    r->body.at = buf + head_len;
-    if (have < head_len + r->body.len) return HTTP_MORE;
+    r->body.at = bytes.data + head_len;
+    if (bytes.len < head_len + r->body.len) return HTTP_MORE;
     r->len = head_len + r->body.len;
     return HTTP_OK;
 }
+
+// ---- connections
+
+// A request and its answer, on the heap: an idle connection has none. The buffer of the reader, of
+// `cap` bytes, follows behind it.
+enum { HTTP_HEAD_CAP = 1024 };
+typedef struct http_exchange {
+    volt_frame frame;
+    volt_reader in;
+    http_request req;
+    volt_span bytes;
+    size_t cap, n_before;
+    int64_t n;
+    int status;
+    struct iovec answer[2]; // head and body, for volt_writev_all
+    char head[HTTP_HEAD_CAP];
+} http_exchange;
+
+static http_exchange *http_begin(int fd, size_t cap) {
+    http_exchange *x = (http_exchange *)malloc(sizeof *x + cap);
+    if (!x) return NULL;
+    memset(&x->frame, 0, sizeof x->frame);
+    volt_reader_init(&x->in, volt_stream_of(fd), x + 1, x->cap = cap, VOLT_LONG_STOP);
+    return x;
+}
+// Drops the request. Keeps the exchange, and returns it, if there are bytes of the next one.
+static http_exchange *http_end(http_exchange *x) {
+    volt_consume(&x->in, x->req.len);
+    if (volt_buffered(&x->in).len > 0) return x;
+    free(x);
+    return NULL;
+}
+
+// Reads until the buffer begins with a whole request.
+//   gives : HTTP_OK | the status of a refusal | 0 at the end of the stream | -errno
+static volt_poll http_read(volt_cx *cx, http_exchange *x) {
+    VOLT_BEGIN(cx, x);
+    while ((x->status = http_parse(volt_buffered(&x->in), x->cap, &x->req)) == HTTP_MORE) {
+        x->n_before = volt_buffered(&x->in).len;
+        VOLT_AWAIT(x->n, volt_fill(cx, &x->in, x->n_before + 1, &x->bytes));
+        if (x->n <= (int64_t)x->n_before) VOLT_RETURN(x->n < 0 ? x->n : 0);
+    }
+    VOLT_END(x->status);
+}
+
+// For volt_io, behind the last answer: drops what comes, *left bytes at most. A close with bytes
+// unread would reset the connection, and the answer may be lost.
+static int64_t http_drop(int fd, void *left) {
+    int64_t n = 0, *most = (int64_t *)left;
+    while (*most > 0) {
+        n = recv(fd, NULL, (size_t)*most, MSG_TRUNC | MSG_DONTWAIT); // TCP needs no buffer for it
+        if (n <= 0) return n < 0 ? -errno : 0;
+        *most -= n;
+    }
+    return 0;
+}
+
+// ---- answers
 
 static const char *http_reason(int status) {
     switch (status) {
@@ -231,16 +293,15 @@ static size_t http_date(char *out) {
     return strftime(out, HTTP_DATE_CAP, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &utc);
 }
 
-// `fields`: further lines of the head. Gives the length. `out` has room for them, the body and 256
-// bytes more; with is_head the body is left out.
-static size_t http_answer(char *out, int status, const char *fields, http_text body, int is_head,
-                          int is_last) {
-    size_t n = (size_t)sprintf(out, "HTTP/1.1 %d %s\r\n", status, http_reason(status));
-    n += http_date(out + n);
-    n += (size_t)sprintf(out + n, "%sContent-Length: %zu\r\n%s\r\n", fields, body.len,
+// `fields`: further lines of the head, 800 bytes at most. With is_head the body is left out.
+static void http_answer(http_exchange *x, int status, const char *fields, http_text body,
+                        int is_head, int is_last) {
+    size_t n = (size_t)sprintf(x->head, "HTTP/1.1 %d %s\r\n", status, http_reason(status));
+    n += http_date(x->head + n);
+    n += (size_t)sprintf(x->head + n, "%sContent-Length: %zu\r\n%s\r\n", fields, body.len,
                          is_last ? "Connection: close\r\n" : "");
-    if (is_head) return n;
-    memcpy(out + n, body.at, body.len);
-    return n + body.len;
+    x->answer[0].iov_base = x->head, x->answer[0].iov_len = n;
+    x->answer[1].iov_base = (void *)(uintptr_t)body.at; // only read
+    x->answer[1].iov_len = is_head ? 0 : body.len;
 }
 #endif

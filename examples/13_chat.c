@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A chat room over TCP: the others read the lines of each client. Teaches: volt_bcast, of which
-// each subscriber gets every message; a slow client is told how many messages it has missed, and
-// does not hold up the others. Two waits at once in one task: VOLT_SELECT over two functions, one
-// that reads and one that writes; when one of them ends, the other is cancelled.
+// A chat room over TCP: the others read the lines of each client. Teaches: volt_read_line, with a
+// line that is too long in pieces; volt_bcast, of which each subscriber gets every message; a slow
+// client is told how many messages it has missed, and does not hold up the others. Two waits at
+// once in one task: VOLT_SELECT over two functions, one that reads and one that writes; when one of
+// them ends, the other is cancelled.
 //
 //     cc -I. -pthread examples/13_chat.c -o chat && ./chat 7000
 //     nc 127.0.0.1 7000      in two terminals
@@ -36,8 +37,9 @@ typedef struct {
 typedef struct {
     volt_frame frame;
     volt_timer idle;
-    size_t len;
-    int64_t n;
+    volt_reader in;
+    volt_span line;
+    int rc;
     char buf[LINE];
 } speaking; // reads lines
 typedef struct {
@@ -71,28 +73,23 @@ static size_t strip_controls(char *text, size_t len) {
     return kept;
 }
 
-// Sends each complete line; one that fills the buffer counts as complete.
-static void say_lines(client *c, speaking *s) {
-    char *end;
+static void say(client *c, volt_span line) {
     message m = { .from = c->id };
-    while ((end = (char *)memchr(s->buf, '\n', s->len)) != NULL || s->len == sizeof s->buf) {
-        size_t len = end ? (size_t)(end - s->buf) : s->len, used = end ? len + 1 : len;
-        len = strip_controls(s->buf, len);
-        snprintf(m.text, sizeof m.text, "%u: %.*s\n", c->id, (int)len, s->buf);
-        if (len > 0) volt_bcast_send(&c->room->said, &m, sizeof m); // never waits
-        memmove(s->buf, s->buf + used, s->len -= used);
-    }
+    line.len = strip_controls(line.data, line.len);
+    snprintf(m.text, sizeof m.text, "%u: %.*s\n", c->id, VOLT_SPAN(line));
+    if (line.len > 0) volt_bcast_send(&c->room->said, &m, sizeof m); // never waits
 }
 static volt_poll speak(volt_cx *cx, client *c) {
     speaking *s = &c->speaker;
     VOLT_BEGIN(cx, s);
-    for (s->len = 0;; s->len += (size_t)s->n, say_lines(c, s)) {
-        VOLT_AWAIT(s->n,
-                   volt_within(cx, &s->idle, c->room->idle,
-                               volt_read(cx, c->fd, s->buf + s->len, sizeof s->buf - s->len)));
-        if (s->n <= 0) break;
+    volt_reader_init(&s->in, volt_stream_of(c->fd), s->buf, sizeof s->buf, VOLT_LONG_CUT);
+    for (;;) {
+        VOLT_AWAIT(s->rc, volt_within(cx, &s->idle, c->room->idle,
+                                      volt_read_line(cx, &s->in, &s->line)));
+        if (s->rc <= 0) break;
+        say(c, s->line);
     }
-    VOLT_END(s->n);
+    VOLT_END(s->rc);
 }
 
 static volt_poll hear(volt_cx *cx, client *c) {
@@ -130,7 +127,7 @@ typedef struct {
     volt_timer grace;
     volt_group clients;
     chat_room room;
-    int fd, sigfd;
+    int fd;
     unsigned n_clients;
 } app;
 
@@ -140,7 +137,8 @@ static volt_poll app_run(volt_cx *cx, void *arg) {
     m->room.said = (volt_bcast)VOLT_BCAST_INIT(m->room.kept);
     for (;;) {
         VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&m->come, m->fd, door_accept(cx, &m->room.door)),
-                               VOLT_ARM(&m->stop, volt_readable(cx, m->sigfd))));
+                               VOLT_ARM(&m->stop,
+                                        volt_signals_next(cx, m->room.door.signals, NULL))));
         if (!m->come.fired || m->fd < 0) break;
         client c = { .room = &m->room, .fd = m->fd, .id = ++m->n_clients };
         if (VOLT_GROUP_SPAWN(cx, &m->clients, client_run, c) < 0)
@@ -156,7 +154,6 @@ static volt_poll app_run(volt_cx *cx, void *arg) {
 
 int main(int argc, char **argv) {
     app m = { .room = { .idle = VOLT_S(argc > 3 ? atoi(argv[3]) : IDLE_SECONDS) } };
-    m.sigfd = stop_signals();
     int rc = door_open(&m.room.door, argc > 2 ? argv[2] : "127.0.0.1",
                        argc > 1 ? (unsigned)atoi(argv[1]) : 7000, CLIENTS_MAX);
     if (rc >= 0) printf("port %d\n", rc), fflush(stdout), rc = volt_run(NULL, app_run, &m);

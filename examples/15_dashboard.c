@@ -24,7 +24,7 @@
 #include <time.h>
 
 enum { REQUEST_CAP = 8192, REQUEST_SECONDS = 5, STALL_SECONDS = 5, GRACE_SECONDS = 5 };
-enum { LINGER_SECONDS = 2, LINGER_CAP = 4 << 20 }; // for bytes after the last answer
+enum { LINGER_SECONDS = 2, LINGER_CAP = 4 << 20 };
 enum { CLIENTS_MAX = 64, STREAMS_MAX = 8, FILES_MAX = 2, EVENT_MS = 500 };
 enum { EVENT_CAP = 256 << 10, FILE_CAP = 64 << 20, SEND_CAP = 64 << 10 };
 #ifndef SLEEPERS // tasks that only sleep; a test has more
@@ -262,11 +262,11 @@ static int start_work(volt_cx *cx, volt_group *g) {
     for (uint32_t i = 0; i < 3 && rc == 0; i++)
         rc = VOLT_GROUP_SPAWN(cx, g, burst_run, (work){ .seed = 4 + i });
     for (uint32_t i = 0; i < 24 && rc == 0; i++) {
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0) return -errno;
+        if ((rc = volt_socketpair(SOCK_STREAM, fd)) < 0) return rc;
         rc = VOLT_GROUP_SPAWN(cx, g, echo_run, (work){ .fd = fd[0] });
-        if (rc < 0) close(fd[0]);
+        if (rc < 0) volt_close(cx, fd[0]);
         else rc = VOLT_GROUP_SPAWN(cx, g, caller_run, (work){ .seed = 5 + i, .fd = fd[1] });
-        if (rc < 0) close(fd[1]);
+        if (rc < 0) volt_close(cx, fd[1]);
     }
     return rc;
 }
@@ -282,7 +282,7 @@ typedef struct {
     volt_timer grace;
     volt_time start, until;
     doorway door;
-    int fd, sigfd, seconds, rc;
+    int fd, seconds, rc;
     int n_streams, n_files; // shared by the clients
 } server;
 
@@ -292,7 +292,6 @@ typedef struct {
     volt_token_link stop;
     volt_timer late;
     volt_interval tick;
-    volt_time deadline;
     server *srv;
     const char *fields; // of the head
     int64_t n;
@@ -300,7 +299,7 @@ typedef struct {
     text out;
 } stream;
 
-// A child of client_run: one read.
+// A child of client_run: one wait for the client.
 typedef struct {
     volt_frame frame;
     volt_arm comes, makes_room;
@@ -313,20 +312,18 @@ typedef struct {
     volt_frame frame;
     volt_token_link stop;
     volt_timer late;
-    volt_time deadline; // for a request, and then for its answer
+    volt_time deadline; // for a request
     receiving input;
     volt_job job;
     server *srv;
     volt_rt *rt;
     const route *to;
-    http_request req;
+    http_exchange *x; // NULL: idle
     stream events;
     text body;
     int *place; // counts the clients of this kind, or NULL
-    int64_t n, left; // left: of the bytes read after the last answer
-    size_t have, head_len;
+    int64_t n, left; // left: of the bytes that are dropped at the end
     int fd, status, kind, is_head, is_last;
-    char in[REQUEST_CAP], head[1024];
 } client;
 
 static int put_pieces(client *c, const char *const *piece) {
@@ -398,13 +395,13 @@ static void give_back(client *c) {
 
 // Returns the status. With HTTP_OK c->to selects the answer, and c->kind its way.
 static int choose(client *c) {
-    c->is_head = http_is(c->req.method, "HEAD");
-    if (!is_from_here(&c->req)) return 403;
+    c->is_head = http_is(c->x->req.method, "HEAD");
+    if (!is_from_here(&c->x->req)) return 403;
     c->to = NULL;
     for (int i = 0; i < N_ROUTES; i++)
-        if (http_is(c->req.path, routes[i].path)) c->to = &routes[i];
+        if (http_is(c->x->req.path, routes[i].path)) c->to = &routes[i];
     if (!c->to) return 404;
-    if (!c->is_head && !http_is(c->req.method, "GET")) return 405;
+    if (!c->is_head && !http_is(c->x->req.method, "GET")) return 405;
     c->kind = c->is_head && c->to->kind == EVENTS ? QUICK : c->to->kind;
     if (c->kind == SLOW) return take(c, &c->srv->n_files, FILES_MAX);
     if (c->kind == EVENTS) return take(c, &c->srv->n_streams, STREAMS_MAX);
@@ -417,13 +414,13 @@ static void answer(client *c) {
                          : c->status == 405 ? "Allow: GET, HEAD\r\n" FIELDS("text/plain")
                          : c->status == 503 ? "Retry-After: 5\r\n" FIELDS("text/plain")
                                             : FIELDS("text/plain");
-    c->is_last = !is_good || c->req.is_last || volt_token_is_cancelled(&c->srv->stop);
+    c->is_last = !is_good || c->x->req.is_last || volt_token_is_cancelled(&c->srv->stop);
     if (!is_good) {
         c->body.len = 0, c->body.rc = 0;
         text_print(&c->body, "%s\n", http_reason(c->status));
     }
     http_text body = { c->body.at, c->body.len };
-    c->head_len = http_answer(c->head, c->status, fields, body, 1, c->is_last);
+    http_answer(c->x, c->status, fields, body, c->is_head, c->is_last);
 }
 static int make(void *arg) {
     client *c = (client *)arg;
@@ -447,8 +444,7 @@ static volt_poll stream_run(volt_cx *cx, void *arg) {
     put_head(s);
     for (;;) {
         if (put_event(&s->out, volt_cx_rt(cx), volt_now() - s->srv->start) < 0) break;
-        s->deadline = volt_now() + VOLT_S(STALL_SECONDS);
-        VOLT_AWAIT(s->n, volt_before(cx, &s->late, s->deadline,
+        VOLT_AWAIT(s->n, volt_within(cx, &s->late, VOLT_S(STALL_SECONDS),
                                      volt_write_all(cx, s->fd, s->out.at, s->out.len)));
         if (s->n < 0) break;
         s->out.len = 0;
@@ -460,20 +456,19 @@ static volt_poll stream_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
+static volt_poll next(volt_cx *cx, client *c) {
+    if (c->is_last) return volt_io(cx, c->fd, VOLT_IN, http_drop, &c->left);
+    return c->x ? http_read(cx, c->x) : volt_read_ready(cx, c->fd);
+}
 // Also returns -ECANCELED if this client has been silent for longest and the next one needs its
 // place. So connections without requests do not keep the page from others.
 static volt_poll receive(volt_cx *cx, client *c) {
     receiving *i = &c->input;
     VOLT_BEGIN(cx, i);
     VOLT_AWAIT(VOLT_SELECT_BIASED(
-        VOLT_ARM(&i->comes, i->n,
-                 volt_before(cx, &i->late, c->deadline,
-                             volt_read(cx, c->fd, c->in + c->have, sizeof c->in - c->have))),
+        VOLT_ARM(&i->comes, i->n, volt_before(cx, &i->late, c->deadline, next(cx, c))),
         VOLT_ARM(&i->makes_room, volt_notify_wait(cx, &c->srv->make_room))));
     VOLT_END(i->comes.fired ? i->n : -ECANCELED);
-}
-static volt_poll send_text(volt_cx *cx, client *c, const char *at, size_t len) {
-    return volt_before(cx, &c->late, c->deadline, volt_write_all(cx, c->fd, at, len));
 }
 
 static volt_poll client_run(volt_cx *cx, void *arg) {
@@ -483,24 +478,21 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     // otherwise kernel buffers hide a client that does not read
     volt_set_buffers(c->fd, SEND_CAP, 0);
     c->body.max = FILE_CAP;
-    while (!c->is_last && c->n >= 0) {
+    while (!c->is_last) {
         c->is_head = 0;
         c->deadline = volt_now() + VOLT_S(REQUEST_SECONDS);
-        while ((c->status = http_parse(c->in, c->have, sizeof c->in, &c->req)) == HTTP_MORE) {
-            // the stop ends the wait for a request, but not a request that has begun
-            VOLT_AWAIT(c->n, c->req.is_begun
-                                 ? receive(cx, c)
-                                 : volt_with_token(cx, &c->stop, &c->srv->stop, receive(cx, c)));
-            if (c->n <= 0) break;
-            c->have += (size_t)c->n;
+        if (!c->x) { // the stop ends the wait for a request, but not a request that has begun
+            VOLT_AWAIT(c->n, volt_with_token(cx, &c->stop, &c->srv->stop, receive(cx, c)));
+            if (c->n < 0 || !(c->x = http_begin(c->fd, REQUEST_CAP))) break;
         }
-        // the client has closed or is idle
-        if (c->status == HTTP_MORE && (c->n != -ETIMEDOUT || !c->req.is_begun)) break;
-        if (c->status == HTTP_MORE) c->status = 408;
-        if (c->status == HTTP_OK) c->status = choose(c);
+        VOLT_AWAIT(c->n, receive(cx, c));
+        if (c->n == -ETIMEDOUT && c->x->req.is_begun) c->n = 408;
+        if (c->n <= 0) break; // the client has closed or is idle
+        c->status = c->n == HTTP_OK ? choose(c) : (int)c->n;
         if (c->status == HTTP_OK && c->kind == EVENTS) {
             c->events = (stream){ .srv = c->srv, .fields = c->to->fields, .fd = c->fd };
             VOLT_AWAIT(stream_run(cx, &c->events));
+            c->is_last = 1;
             break;
         }
         if (c->status == HTTP_OK && c->kind == SLOW) {
@@ -509,22 +501,18 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
         }
         if (c->status == HTTP_OK && c->kind == QUICK && make(c) < 0) c->status = 503;
         answer(c);
-        c->deadline = volt_now() + VOLT_S(REQUEST_SECONDS);
-        VOLT_AWAIT(c->n, send_text(cx, c, c->head, c->head_len));
-        if (c->n >= 0 && !c->is_head)
-            VOLT_AWAIT(c->n, send_text(cx, c, c->body.at, c->body.len));
+        VOLT_AWAIT(c->n, volt_within(cx, &c->late, VOLT_S(REQUEST_SECONDS),
+                                     volt_writev_all(cx, c->fd, c->x->answer, 2)));
         give_back(c);
-        c->have -= c->req.len;
-        memmove(c->in, c->in + c->req.len, c->have);
+        if (c->n < 0) break;
+        c->x = http_end(c->x);
     }
     give_back(c);
-    // A close with bytes unread resets the connection, and the answer may be lost. So the rest is
-    // read, within limits.
+    free(c->x);
     volt_sock_shutdown(c->fd, 0, 1);
+    c->left = LINGER_CAP;
     c->deadline = volt_now() + VOLT_S(LINGER_SECONDS);
-    c->have = 0;
-    for (c->left = LINGER_CAP; c->n > 0 && c->left > 0; c->left -= c->n)
-        VOLT_AWAIT(c->n, receive(cx, c));
+    if (c->is_last && c->n > 0) VOLT_AWAIT(receive(cx, c));
     door_leave(cx, &c->srv->door, c->fd);
     VOLT_END(0);
 }
@@ -541,7 +529,7 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
         if (volt_sem_available(&s->door.places) == 0) volt_notify_one(&s->make_room);
         VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->in, s->fd, door_accept(cx, &s->door)),
                                VOLT_ARM(&s->late, volt_sleep_until(cx, s->until)),
-                               VOLT_ARM(&s->quit, volt_readable(cx, s->sigfd))));
+                               VOLT_ARM(&s->quit, volt_signals_next(cx, s->door.signals, NULL))));
         while (volt_notify_try_wait(&s->make_room) == 0) {} // another client has left instead
         if (!s->in.fired || s->fd < 0) break;
         if (VOLT_GROUP_SPAWN(cx, &s->clients, client_run,
@@ -558,7 +546,6 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
 
 int main(int argc, char **argv) {
     static server s;
-    s.sigfd = stop_signals();
     s.seconds = argc > 2 ? atoi(argv[2]) : 0;
     int rc = door_open(&s.door, "127.0.0.1", argc > 1 ? (unsigned)atoi(argv[1]) : 0, CLIENTS_MAX);
     if (rc >= 0) {

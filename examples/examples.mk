@@ -1,18 +1,60 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # ---- examples: those that need more than libc run in `make check`, with real clients, servers and
 # libraries, see tests/tools/examples.sh; `make examples` runs these alone.
-EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 08_curl 09_redis 13_chat 16_cares 17_glib \
-	10_from_cpp-g++ 10_from_cpp-clang++ 10_from_cpp-leaks 15_dashboard 15_dashboard-leaks)
+EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 08_curl 09_redis hiredis 13_chat 16_cares \
+	17_glib 10_from_cpp-g++ 10_from_cpp-clang++ 10_from_cpp-leaks 15_dashboard 15_dashboard-leaks)
 GLIB_CFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags glib-2.0 2>/dev/null))
 EXAMPLE_NEEDS := need-curl need-wrk need-h2load need-nc need-redis-server need-python3 \
-	need-lib-curl need-lib-hiredis need-lib-cares need-lib-glib
+	need-lib-curl need-lib-hiredis need-lib-cares need-lib-glib need-lib-ssl
 PACKAGE_h2load := nghttp2-client
 PACKAGE_nc := netcat-openbsd
 
 examples: need-g++ need-clang++ $(EXAMPLE_NEEDS)
-	@rm -f $(EXAMPLE_CHECKS:%=build/check/%)
-	$(MAKE_ALL) $(EXAMPLE_CHECKS:%=build/check/%)
-	@echo 'examples: $(words $(EXAMPLE_CHECKS)) passed'
+	@rm -f $(EXAMPLE_CHECKS:%=build/check/%) $(PROGRAM_CHECKS:%=build/check/%)
+	$(MAKE_ALL) $(EXAMPLE_CHECKS:%=build/check/%) $(PROGRAM_CHECKS:%=build/check/%)
+	@echo 'examples: $(words $(EXAMPLE_CHECKS) $(PROGRAM_CHECKS)) passed'
+
+# ---- programs of full length: each has a script of its own, which runs it against real peers. They
+# are part of `make examples` alone.
+PROGRAMS := $(basename $(notdir $(wildcard examples/programs/*.c examples/programs/*.cpp)))
+PROGRAM_CHECKS := $(PROGRAMS:%=program-%) example-18_proxy
+build/check/program-%: build/programs/% tests/tools/programs/%.sh bench/tools/server.sh
+	@mkdir -p $(@D)
+	timeout 120 tests/tools/programs/$*.sh build/programs
+	@touch $@
+# The script serves both forms of the proxy.
+build/check/example-18_proxy: build/examples/18_proxy tests/tools/programs/proxy.sh \
+		bench/tools/server.sh
+	@mkdir -p $(@D)
+	timeout 120 tests/tools/programs/proxy.sh build/examples 18_proxy
+	@touch $@
+build/programs/%: examples/programs/%.c volt.h \
+		$(wildcard examples/programs/*.h examples/adapters/*.h)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< -o $@ $(PROGRAM_LIBS)
+build/programs/%: examples/programs/%.cpp volt.h
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O2 $(FLAGS_g++) $< -I. -pthread -o $@
+build/programs/tls_echo: PROGRAM_LIBS := -lssl -lcrypto
+
+NEEDS_OF_broker := python3 nc
+NEEDS_OF_dns := dig dnsmasq nc python3
+NEEDS_OF_proxy := nginx curl nc socat haproxy strace openssl pgrep
+NEEDS_OF_serial := python3 nc socat
+NEEDS_OF_shipper := python3 nc
+NEEDS_OF_supervisor := strace valgrind pgrep
+NEEDS_OF_tls_echo := openssl curl nc pgrep valgrind
+NEEDS_OF_udp_relay := socat iperf3 python3
+NEEDS_OF_unix_server := python3 socat
+$(foreach p,$(PROGRAMS),$(eval build/check/program-$p: | $(NEEDS_OF_$p:%=need-%)))
+build/check/example-18_proxy: | $(NEEDS_OF_proxy:%=need-%)
+build/check/program-dns: tests/tools/programs/dns.py
+$(addprefix build/check/program-,broker serial shipper unix_server): tests/tools/programs/peers.sh
+PACKAGE_dig := dnsutils
+PACKAGE_dnsmasq := dnsmasq-base
+PACKAGE_pgrep := procps
+
+# ---- the numbered examples
 build/check/example-%: build/examples/% tests/tools/examples.sh bench/tools/server.sh
 	@mkdir -p $(@D)
 	timeout 120 tests/tools/examples.sh build/examples $*
@@ -30,7 +72,9 @@ build/check/example-15_dashboard build/check/example-15_dashboard-leaks: tests/t
 build/check/example-15_dashboard-leaks: tests/tools/servers.py
 build/examples/16_cares: examples/16_name_server.h
 build/examples/08_curl: EXAMPLE_LIBS := -lcurl
-build/examples/09_redis: EXAMPLE_LIBS := -lhiredis
+build/examples/hiredis: tests/tools/adapters/hiredis.c examples/adapters/hiredis.h volt.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< -lhiredis -o $@
 build/examples/16_cares: EXAMPLE_LIBS := -lcares
 build/examples/17_glib: EXAMPLE_LIBS = $(GLIB_CFLAGS) -lglib-2.0
 build/examples/10_from_cpp-%: examples/10_from_cpp.cpp volt.h
@@ -48,6 +92,8 @@ build/examples/15_dashboard-leaks: examples/15_dashboard.c examples/03_server.h 
 	$(CC) -std=gnu11 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra \
 		-DSLEEPERS=6000 -I. -pthread $< -o $@
 
+HEADER_ssl := openssl/ssl.h
+PACKAGE_lib-ssl := libssl-dev
 need-lib-%:
 	@echo '#include <$(HEADER_$*)>' | $(CC) -E -x c - >/dev/null 2>&1 || { \
 		echo '$(HEADER_$*): not found; Debian package: $(PACKAGE_lib-$*)'; exit 1; }
@@ -63,10 +109,12 @@ need-lib-glib:
 	@pkg-config --exists glib-2.0 || { \
 		echo 'glib-2.0.pc: not found; Debian packages: pkg-config libglib2.0-dev'; exit 1; }
 
-# ---- examples as C++: the blocks of README.md, examples/README.md and volt.h with each compiler, and all of examples/.
+# ---- examples as C++: the blocks of README.md, examples/README.md and volt.h with each compiler,
+# and all of examples/.
 # (type){ ... } is C; in C++ both compilers have it as an extension. g++ finds members without an
 # initialiser also where those with one are named.
-CXX_EXAMPLES := $(foreach c,g++ clang++,doc-$c $(patsubst %,cxx-$c-%,$(wildcard examples/*.c)))
+CXX_EXAMPLES := $(foreach c,g++ clang++,doc-$c \
+	$(patsubst %,cxx-$c-%,$(wildcard examples/*.c examples/programs/*.c)))
 CXX_EXAMPLE_FLAGS := -std=gnu++20 -Wno-pedantic -Wno-missing-field-initializers
 CHECKS += $(CXX_EXAMPLES)
 

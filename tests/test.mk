@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # ---- test: each log is a target, so that as many run at once as there are processors. A log ends
 # with "<name>: N passed, N failed, N skipped"; one that does not counts as a failure.
-SINGLE_TESTS := brackets chan chan_forms chan_kinds compose compose_sync group guest misuse net \
-	pause sync sync_kinds sync_stress task timers
-BARE_TESTS := single timers
+SINGLE_TESTS := brackets calls chan chan_forms chan_kinds compose compose_sync datagrams dirs \
+	group guest misuse net pause process streams sync sync_kinds sync_stress task timers unix
+BARE_TESTS := dirs single timers
 LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log/example-%) \
 	$(SINGLE_TESTS:%=build/log/single-test_%) $(BARE_TESTS:%=build/log/bare-test_%) \
 	$(FUZZERS:%=build/log/replay_%) build/log/doc build/log/rules build/log/semantics \
@@ -62,7 +62,8 @@ build/log/doc: volt.h README.md $(wildcard */README.md) tests/static/doc.sh \
 build/log/rules: volt.h tests/static/rules.sh
 	@$(call RUN_TEST,sh tests/static/rules.sh volt.h)
 
-build/log/load: build/bench/load build/bench/net_server build/bench/raw_epoll tests/tools/load.sh
+build/log/load: tests/tools/load.sh \
+	$(patsubst %,build/bench/%,load bulk drain net_server raw_epoll)
 	@$(call RUN_TEST,sh tests/tools/load.sh build/bench)
 
 # The statements of bench/README.md about other runtimes must agree with the measurements.
@@ -90,8 +91,9 @@ build/log/replay_%: build/fuzz/replay_%
 # rest is not, because that takes a fifth of the time: `make test-optimised` compiles the normal
 # form of every test with -O2. Only the normal form warns; `make check` compiles volt.h in each form
 # with all warnings.
-SHARED := beside budget chan chan_forms compose compose_sync guest idle limits net outside pause \
-	placement queues rescue shared stress sync sync_kinds sync_stress task timers token
+SHARED := beside budget chan chan_forms compose compose_sync datagrams guest idle limits net \
+	outside pause placement process queues rescue shared streams stress sync sync_kinds sync_stress \
+	task timers token unix
 build/unit/volt.h build/unit/unit.h: volt.h tests/lib/unit.awk
 	@mkdir -p $(@D)
 	@awk -v part=$(if $(filter %/volt.h,$@),head,unit) -f tests/lib/unit.awk volt.h > $@

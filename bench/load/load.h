@@ -5,7 +5,7 @@
 // Once all are open, every connection to 127.0.0.1:port keeps `pipeline` messages under way for the
 // given time. load_kind defines the messages and the expected replies: by default `size` bytes that
 // depend on connection and sequence number, echoed. Every byte that comes back is compared. Then
-// the client waits for the messages under way, at most 1 s.
+// the client waits for the messages under way, at most 4 s.
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
 
@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LOAD_RECEIVE = 65536, LOAD_EVENTS = 256, LOAD_GRACE_MS = 1000 };
+enum { LOAD_RECEIVE = 65536, LOAD_EVENTS = 256, LOAD_GRACE_MS = 4000 };
 enum { LOAD_CONNECTING = 128, LOAD_CONNECT_MS = 5000 }; // at once: kernels drop excess connections
 
 static struct {
@@ -57,6 +57,9 @@ static struct {
     size_t max; // bytes of the longest; 0: load_options.size
     int is_datagrams;
     int is_churn; // a connection for each message; its latency begins before connect
+    void (*set_up)(int fd); // NULL or of each socket
+    uint64_t most;          // messages of each connection; 0: until the time is over
+    void (*hold)(void);     // NULL or called before the connections are closed
 } load_kind = { .request = load_echo, .reply = load_echo };
 
 // ---- connections
@@ -112,6 +115,7 @@ static int load_socket(uint32_t id, int flags) {
     const int fd = socket(AF_INET, (is_tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | flags, 0);
     if (fd < 0) bench_die("socket: %s", strerror(errno));
     if (is_tcp) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (load_kind.set_up) load_kind.set_up(fd);
     if (!load_kind.is_churn) return fd;
     // one address per client: the ports of a single address might not suffice
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
@@ -165,6 +169,7 @@ static const char *load_flush(load_conn *c) {
 static const char *load_send_more(load_thread *w, load_conn *c, int64_t now) {
     const char *wrong = NULL;
     while (!w->is_holding && c->sent - c->received < w->pipeline &&
+           (!load_kind.most || c->sent < load_kind.most) &&
            c->out_to + w->size <= w->pipeline * w->size) {
         if (load_kind.is_datagrams && ((wrong = load_flush(c)) || c->out_to)) return wrong;
         c->out_to += load_kind.request(c->out + c->out_to, c->id, c->sent);
@@ -226,7 +231,8 @@ static void load_handle_events(load_thread *w, int64_t until) {
 }
 
 static void load_connect_all(load_thread *w) {
-    const int64_t until = bench_now() + (int64_t)LOAD_CONNECT_MS * 1000000;
+    const double most_ms = load_kind.most ? load_options.seconds * 1000 : LOAD_CONNECT_MS;
+    const int64_t until = bench_now() + (int64_t)(most_ms * 1e6);
     w->is_holding = 1;
     while ((w->n_started < w->n_conns || w->n_connecting > 0) && bench_now() < until) {
         while (w->n_started < w->n_conns && w->n_connecting < LOAD_CONNECTING)
@@ -271,9 +277,10 @@ static void *load_main(void *arg) {
     load_begin(w);
     for (int64_t now = w->start; w->n_open && now < w->give_up; now = bench_now()) {
         w->is_holding = now >= w->stop;
-        if (w->is_holding && !w->under_way) break;
+        if ((w->is_holding || load_kind.most) && !w->under_way) break;
         load_handle_events(w, w->is_holding ? w->give_up : w->stop);
     }
+    if (load_kind.hold) load_kind.hold();
     load_end(w);
     return NULL;
 }

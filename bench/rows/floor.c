@@ -20,6 +20,7 @@
 //   C4a, C4b, C6a, C7, C8  numbers into a ring and out of it, as many as fit; C7c with a trip of a
 //        task for each that goes in, and for each that comes out
 //   C5b  S1 with a parent that waits and is queued again
+//   F1, F2  preadv2 with RWF_NOWAIT
 // "+cas": tasks are taken by compare-and-swap, as a queue that other threads steal from needs.
 // "+rmw": besides, two read-modify-writes per poll on the task's state word, as wake-ups from other
 // threads need; in rows C one for each step that may race with another thread: taking and releasing
@@ -27,6 +28,7 @@
 // from the clock. For the figures see bench.h.
 #define _GNU_SOURCE 1
 #include "bench.h"
+#include "files.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define NOINLINE static __attribute__((noinline))
@@ -754,6 +756,23 @@ static void t1c(void) {
     }
 }
 
+// ---- files
+
+INLINE void read_file(size_t len, size_t times) {
+    static int fd = -1;
+    static char buf[FILE_PART];
+    static uint64_t random_state;
+    if (fd < 0) fd = file_open();
+    for (size_t i = 0; i < times; i++) {
+        struct iovec part = { buf, len };
+        const uint64_t page = file_next(&random_state, len);
+        const ssize_t n = preadv2(fd, &part, 1, (off_t)page * FILE_PAGE, RWF_NOWAIT);
+        tally += n == (ssize_t)len && file_is_right(buf, page);
+    }
+}
+static void f1(void) { read_file(FILE_PAGE, FILE_READS); }
+static void f2(void) { read_file(FILE_PART, FILE_PARTS); }
+
 // ---- main
 
 static const struct row {
@@ -878,6 +897,8 @@ static const struct row {
     { "C10c+rmw", 256, 200000, c10c_rmw, "  compare-and-swap, two RMW per poll" },
     { "C10d", 256, 200000, c10d, "one of 500 queues the next" },
     { "C10d+rmw", 256, 200000, c10d_rmw, "  compare-and-swap, two RMW per poll" },
+    { "F1", 256, FILE_READS, f1, "preadv2 of 4 KiB" },
+    { "F2", 256, FILE_PARTS, f2, "preadv2 of 64 KiB" },
 };
 
 static void measure(const struct row *r, int reps) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // An echo server with volt.h: one task per connection, which reads and writes back until the end.
-// Include it after the implementation of volt.h.
+// The buffer is on the stack of the poll, so a connection has none; only a rest that the socket has
+// no room for is kept. Include it after the implementation of volt.h.
 #ifndef BENCH_ECHO_H
 #define BENCH_ECHO_H
 
@@ -26,20 +27,38 @@ typedef struct connection {
     int fd;
     int64_t n;
     uint64_t requests, bytes;
-    char buf[4096];
+    char *rest; // or NULL
+    size_t n_rest;
 } connection;
 
+// Sends back the bytes that are there.  returns: their number | 0 at the end | -EAGAIN, -errno
+static int64_t connection_echo(volt_cx *cx, connection *c) {
+    char buf[4096];
+    const int64_t n = volt_try_read(cx, c->fd, buf, sizeof buf);
+    if (n <= 0) return n;
+    const int64_t sent = volt_try_write(cx, c->fd, buf, (size_t)n);
+    if (sent < 0 && sent != -EAGAIN) return sent;
+    c->requests++;
+    c->bytes += (uint64_t)n;
+    if (sent == n) return n;
+    c->n_rest = (size_t)(sent < 0 ? n : n - sent);
+    c->rest = malloc(c->n_rest);
+    if (!c->rest) bench_die("out of memory");
+    memcpy(c->rest, buf + n - c->n_rest, c->n_rest);
+    return n;
+}
 static volt_poll connection_run(volt_cx *cx, void *arg) {
     connection *c = arg;
     VOLT_BEGIN(cx, c);
-    for (;;) {
-        VOLT_AWAIT(c->n, volt_read(cx, c->fd, c->buf, sizeof c->buf));
-        if (c->n <= 0) break;
-        VOLT_AWAIT(c->n, volt_write_all(cx, c->fd, c->buf, (size_t)c->n));
+    do {
+        VOLT_AWAIT(c->n, volt_read_ready(cx, c->fd));
         if (c->n < 0) break;
-        c->requests++;
-        c->bytes += (uint64_t)c->n;
-    }
+        c->n = connection_echo(cx, c);
+        if (!c->rest) continue;
+        VOLT_AWAIT(c->n, volt_write_all(cx, c->fd, c->rest, c->n_rest));
+        free(c->rest);
+        c->rest = NULL;
+    } while (c->n > 0 || c->n == -EAGAIN);
     volt_close(cx, c->fd);
     __atomic_fetch_add(&c->server->requests, c->requests, __ATOMIC_RELAXED);
     __atomic_fetch_add(&c->server->bytes, c->bytes, __ATOMIC_RELAXED);

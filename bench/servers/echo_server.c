@@ -18,7 +18,6 @@
 #include "echo.h"
 #include <errno.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 
 static void print_counters(const volt_counters *c) {
 #define PRINT(name_, text_) printf(#name_ " %" PRIu64 " %s\n", c->name_, text_);
@@ -28,21 +27,14 @@ static void print_counters(const volt_counters *c) {
     printf("workers_started %" PRIu64 " of these, with a thread\n", c->workers_started);
 }
 
-static int signal_descriptor(int signal) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, signal);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 int main(int argc, char **argv) {
     const int n = bench_options(argc, argv, NULL, 0);
     const double port = n > 0 ? bench_number("PORT", argv[1], 0, 65535) : 0;
     const double workers = n > 1 ? bench_number("WORKERS", argv[2], 0, 64) : 0;
     const double seconds = n > 2 ? bench_number("SECONDS", argv[3], 1, 86400) : 300;
     const volt_config config = { .workers = (uint32_t)workers };
-    server s = { .signals = signal_descriptor(SIGTERM), .trace = n > 3 ? argv[4] : NULL };
+    const int stop = SIGTERM;
+    server s = { .signals = volt_signals_open(&stop, 1), .trace = n > 3 ? argv[4] : NULL };
     volt_addr at;
     alarm((unsigned)seconds);
     s.listener = volt_listen("127.0.0.1", (unsigned)port, NULL);

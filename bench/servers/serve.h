@@ -6,12 +6,18 @@
 //   echo   sends back the received bytes
 //   http   HTTP/1.1: any GET without a body gets "Hello, World!"; keep-alive, pipelining
 //   resp   Redis' protocol: PING, SET and GET on a table in memory
-//   udp    sends back each datagram
+//   idle   as echo; a connection holds a buffer only while its peer takes no more bytes
+//   relay  passes bytes on to the server at PORT, and back, one connection for each
+//   udp    sends back each datagram, one for each system call
+//   udp-many     the same, many for each system call
+//   udp-send     answers each datagram, the number of a burst, with that burst: see bursts.h
+//   udp-receive  receives bursts, and sends a receipt for each
 //   liar   as echo, but the last bit of each read is wrong: a test of the client
 #ifndef BENCH_SERVE_H
 #define BENCH_SERVE_H
 
 #include "../rows/bench.h"
+#include "bursts.h"
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -22,28 +28,54 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// ---- command line: MODE WORKERS [SECONDS]
+// ---- command line: MODE WORKERS [SECONDS [PORT]]
 
-typedef enum serve_mode { SERVE_ECHO, SERVE_HTTP, SERVE_RESP, SERVE_UDP, SERVE_LIAR } serve_mode;
-static const char *const serve_modes[] = { "echo", "http", "resp", "udp", "liar" };
+#define SERVE_MODES "echo|http|resp|idle|relay|udp|udp-many|udp-send|udp-receive|liar"
+typedef enum serve_mode {
+    SERVE_ECHO,
+    SERVE_HTTP,
+    SERVE_RESP,
+    SERVE_IDLE,
+    SERVE_RELAY,
+    SERVE_UDP, // this mode and the next three are of datagrams
+    SERVE_UDP_MANY,
+    SERVE_UDP_SEND,
+    SERVE_UDP_RECEIVE,
+    SERVE_LIAR
+} serve_mode;
 
 typedef struct serve_options {
     serve_mode mode;
-    unsigned workers;
+    unsigned workers, port; // port: of the server that a relay connects to
     int64_t cpu_start;
 } serve_options;
+
+static inline int serve_is_udp(serve_mode mode) { return mode >= SERVE_UDP && mode < SERVE_LIAR; }
+
+// Returns the number of the mode, -1 if there is none of that name.
+static inline int serve_mode_of(const char *name) {
+    static const char all[] = SERVE_MODES;
+    const size_t len = strlen(name);
+    int mode = 0;
+    for (const char *at = all; at; at = strchr(at, '|'), mode++) {
+        at += *at == '|';
+        if (len > 0 && strncmp(at, name, len) == 0 && (at[len] == '|' || !at[len])) return mode;
+    }
+    return -1;
+}
 
 // SIGALRM ends the program after SECONDS (default 300), in case it is left behind.
 static inline serve_options serve_parse(int argc, char **argv) {
     const int n = bench_options(argc, argv, NULL, 0);
-    size_t mode = 0;
-    while (n >= 2 && mode < BENCH_COUNT(serve_modes) && strcmp(argv[1], serve_modes[mode]) != 0)
-        mode++;
-    if (n < 2 || n > 3 || mode == BENCH_COUNT(serve_modes))
-        bench_die("usage: %s echo|http|resp|udp|liar WORKERS [SECONDS]", argv[0]);
+    const int mode = n >= 2 ? serve_mode_of(argv[1]) : -1;
+    if (mode < 0 || n != (mode == SERVE_RELAY ? 4 : n > 2 ? 3 : 2))
+        bench_die("usage: %s " SERVE_MODES " WORKERS [SECONDS [PORT of relay]]", argv[0]);
     alarm(n > 2 ? (unsigned)bench_number("SECONDS", argv[3], 1, 86400) : 300);
-    return (serve_options){ .mode = (serve_mode)mode,
-                            .workers = (unsigned)bench_number("WORKERS", argv[2], 1, 64) };
+    return (serve_options){
+        .mode = (serve_mode)mode,
+        .workers = (unsigned)bench_number("WORKERS", argv[2], 1, 64),
+        .port = n > 3 ? (unsigned)bench_number("PORT", argv[4], 1, 65535) : 0,
+    };
 }
 
 // Readable when the program must end.
@@ -55,15 +87,28 @@ static inline int serve_signals(void) {
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+static inline struct sockaddr_in serve_address(unsigned port) {
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return at;
+}
+
+// Sets the options that bursts need.
+static inline void serve_set_bursts(int fd, serve_mode mode) {
+    burst_buffers(fd);
+    if (mode == SERVE_UDP_RECEIVE && burst_set(fd, UDP_GRO, 1) < 0)
+        bench_die("UDP_GRO: %s", strerror(errno));
+}
+
 // A socket at a free port of 127.0.0.1; a stream's listens.
 static inline int serve_socket(serve_mode mode) {
-    const int type = mode == SERVE_UDP ? SOCK_DGRAM : SOCK_STREAM;
+    const int type = serve_is_udp(mode) ? SOCK_DGRAM : SOCK_STREAM;
     const int fd = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    struct sockaddr_in at = { .sin_family = AF_INET };
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) < 0 ||
+    const struct sockaddr_in at = serve_address(0);
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof at) < 0 ||
         (type == SOCK_STREAM && listen(fd, 1024) < 0))
         bench_die("listen: %s", strerror(errno));
+    if (serve_is_udp(mode)) serve_set_bursts(fd, mode);
     return fd;
 }
 
@@ -250,12 +295,23 @@ typedef struct serve_io {
     char in[SERVE_IN], out[SERVE_OUT];
 } serve_io;
 
+static inline void serve_reset(serve_io *io, serve_mode mode) {
+    memset(io, 0, offsetof(serve_io, in));
+    io->mode = mode;
+}
 static inline serve_io *serve_open(serve_mode mode) {
     serve_io *io = malloc(sizeof *io);
     if (!io) bench_die("out of memory");
-    memset(io, 0, offsetof(serve_io, in));
-    io->mode = mode;
+    serve_reset(io, mode);
     return io;
+}
+// A copy on the heap, of one on the stack that has bytes left.
+static inline serve_io *serve_keep(const serve_io *io) {
+    serve_io *kept = malloc(sizeof *kept);
+    if (!kept) bench_die("out of memory");
+    memcpy(kept, io, sizeof *kept);
+    if (io->answer) kept->answer = (const char *)kept + (io->answer - (const char *)io);
+    return kept;
 }
 
 static inline char *serve_at(serve_io *io) { return io->in + io->have; }
@@ -298,24 +354,53 @@ static inline int serve_answer(serve_io *io) {
 
 // ---- datagrams
 
-enum { SERVE_DATAGRAMS = 32 };
+enum { SERVE_DATAGRAMS = 32, SERVE_DATAGRAM = 1500, SERVE_JOINED = 65536 };
 
-// Sends back the received datagrams, up to a limit.  returns: their number
-static inline uint64_t serve_datagrams(int fd, uint64_t *bytes) {
-    char in[SERVE_IN];
-    uint64_t n = 0;
-    while (n < SERVE_DATAGRAMS) {
-        struct sockaddr_in from;
-        socklen_t len = sizeof from;
-        const ssize_t size = recvfrom(fd, in, sizeof in, MSG_DONTWAIT, (struct sockaddr *)&from,
-                                      &len);
-        if (size < 0) break;
-        if (sendto(fd, in, (size_t)size, MSG_DONTWAIT, (struct sockaddr *)&from, len) != size)
-            break; // lost, as datagrams may be; the client sees it
-        *bytes += (uint64_t)size;
-        n++;
+// Many datagrams in one call, which are sent back as they have come.
+typedef struct serve_batch {
+    struct mmsghdr v[SERVE_DATAGRAMS];
+    struct iovec part[SERVE_DATAGRAMS];
+    struct sockaddr_in from[SERVE_DATAGRAMS];
+    char in[SERVE_DATAGRAMS][SERVE_DATAGRAM];
+} serve_batch;
+
+// Prepares the first n for a receive.
+static inline void serve_batch_clear(serve_batch *b, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        b->part[i] = (struct iovec){ b->in[i], sizeof b->in[i] };
+        b->v[i].msg_hdr = (struct msghdr){ .msg_name = &b->from[i],
+                                           .msg_namelen = sizeof b->from[i],
+                                           .msg_iov = &b->part[i],
+                                           .msg_iovlen = 1 };
     }
-    return n;
+}
+
+static inline serve_batch *serve_batch_new(void) {
+    serve_batch *b = calloc(1, sizeof *b);
+    if (!b) bench_die("out of memory");
+    serve_batch_clear(b, SERVE_DATAGRAMS);
+    return b;
+}
+
+// Prepares the first n for their way back.
+static inline uint64_t serve_batch_turn(serve_batch *b, size_t n) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < n; i++) bytes += b->part[i].iov_len = b->v[i].msg_len;
+    return bytes;
+}
+
+// The state of a server of bursts: a burst to be sent, or room for joined datagrams.
+typedef struct serve_burst {
+    burst_receipt receipt;
+    uint64_t number;
+    char joined[SERVE_JOINED];
+} serve_burst;
+
+static inline serve_burst *serve_burst_new(void) {
+    serve_burst *b = calloc(1, sizeof *b);
+    if (!b) bench_die("out of memory");
+    burst_clear(b->joined);
+    return b;
 }
 
 #endif // BENCH_SERVE_H

@@ -6,6 +6,8 @@
         --workers '1 2'                     4: only S2, S3 and S10, on two CPUs
         --pairs 21                          rounds; of rows that take long 7
         --resume                            goes on with the last run, where that was ended
+        --elsewhere                         adds to the results of another machine: rows are marked
+        --remark TEXT                       is kept with the run, and published
     bench/tools/peers.py --net [ROW...]     measures the servers by bench/tools/net_ratio.sh
     bench/tools/peers.py --net-file FILE    takes the lines that this wrote with BENCH_JSON=1
     bench/tools/peers.py --readme           writes bench/README.md's section and speed.svg
@@ -40,21 +42,21 @@ SVG = "bench/results/speed.svg"
 
 # ---- rows and programs
 
-VOLT = "sched outside timer wake sync chan".split()
+VOLT = "sched outside timer wake sync chan files".split()
 FLOORS = ("floor", "floor_outside")
 ONE, ANY = 1, 64  # workers at most
 
 # peer, directory in bench/peers and build/peers, programs in it, and the variants of each: name,
 # suffix of the program, options, workers at most. Missing programs are left out.
 PEERS = (
-    ("tokio", "tokio", "sched outside timer wake sync".split(),
+    ("tokio", "tokio", "sched outside timer wake sync files".split(),
      (("", "", (), ANY), ("mimalloc", "-mimalloc", (), ANY), ("alt", "-alt", (), ANY),
       ("ct", "", ("--flavor", "ct"), ONE), ("ct, mimalloc", "-mimalloc", ("--flavor", "ct"), ONE))),
-    ("go", "go", "sched outside timer wake sync chan".split(),
+    ("go", "go", "sched outside timer wake sync chan files".split(),
      (("", "", (), ANY), ("gc off", "", ("--gc", "off"), ANY))),
     ("asio", "cpp", "asio_sched asio_outside asio_timer".split(), (("", "", (), ANY),)),
     ("tbb", "cpp", ["tbb_sched"], (("", "", (), ANY),)),
-    ("libuv", "libuv", "timer wake outside".split(), (("", "", (), ONE),)),
+    ("libuv", "libuv", "timer wake outside files".split(), (("", "", (), ONE),)),
     ("pth", "pth", ["sched"], (("", "", (), ONE),)),
     ("zig", "zig", "sync chan".split(), (("", "", (), ONE),)),
 )
@@ -65,9 +67,9 @@ ANOTHER = {"goroutine"}  # tags of different operations: no thread wakes there
 ENDINGS = {"asio": ("co", "coroutines"), "tbb": ("j", "joined")}  # of rows, in place of a tag
 UNTAGGED = {("tokio", "C7"): "async-channel"}  # rows for which the peer has no means of its own
 
-ALONE = re.compile(r"C(1[a-z]|2|3[ab]|4|5|6)|T(1|3)")  # tasks that do not meet: one worker
+ALONE = re.compile(r"C(1[a-z]|2|3[ab]|4|5|6)|T(1|3)|F")  # tasks that do not meet: one worker
 CROWDED = {"S2", "S3", "S10"}  # the rows for 4 workers
-BY_CPU = {"T3a"}               # deadlines fix the wall time
+BY_CPU = {"T3a", "F1", "F2"}   # deadlines fix the wall time; the target is of CPU time
 
 RUN_SECONDS = 0.12  # target duration of a run
 LONG_SECONDS = 5.0  # rows in which volt takes longer have LONG_PAIRS rounds
@@ -384,7 +386,7 @@ def compared(c, volt):
 
 def floor_entry(c, volt):
     return {"row": c.row, "wall_ns": round(c.median("wall"), 3),
-            "wall_ratio": ratio_of(volt, c, "wall")}
+            "wall_ratio": ratio_of(volt, c, "wall"), "cpu_ratio": ratio_of(volt, c, "cpu")}
 
 
 def result_of(row, volt, peers, floors, left, load):
@@ -445,7 +447,8 @@ def measure(args):
         had = {(r["row"], r["workers"]) for r in results["rows"] if r["run"] == name}
         todo = [t for t in todo if t not in had]
     else:
-        name = results_file.begin(results, dict.fromkeys(p.path.split("/")[2] for p in programs))
+        directories = dict.fromkeys(p.path.split("/")[2] for p in programs)
+        name = results_file.begin(results, directories, args.elsewhere, args.remark)
     start, failed = time.monotonic(), []
     for i, (row, workers) in enumerate(todo, 1):
         try:
@@ -467,13 +470,39 @@ BARE = "raw"  # the server that is a bare epoll loop: a floor
 NET_ROWS = {
     "N1": "64 bytes there and back, 1 connection", "N1s": "the same, all on one CPU",
     "N2a": "512 bytes there and back, 100 connections", "N2b": "the same, 1000 connections",
+    "N2c": "N2b, no buffers of connections",
     "N3": "4 connections, 32 messages under way on each", "N4": "N2a with both CPUs for the server",
     "N5a": "HTTP/1.1, 50 connections", "N5b": "the same, 16 requests under way on each",
     "N5c": "Redis' PING, 50 connections", "N5d": "the same, 16 under way on each",
     "N5cs": "Redis' SET and GET, 50 connections", "N5ds": "the same, 16 under way on each",
     "N6": "connect, 64 bytes there and back, close", "N7u": "datagrams of 64 bytes, 1 under way",
-    "N7v": "the same, 16 under way",
+    "N7w": "the same, 16 under way", "N7v": "the same, 64 under way, many for each system call",
+    "N7s": "datagrams of 1200 bytes sent, 32 at a time, joined",
+    "N7r": "such datagrams received", "N8": "10,000 idle connections, bytes for each",
+    "N9a": "relay: streams on 4 connections, MiB",
+    "N9b": "relay: 512 bytes there and back, 50 connections",
 }
+# Of these the CPU time counts: it is their subject, and the other side may limit the wall time.
+NET_BY_CPU = {"N2c", "N7w", "N7v", "N7s", "N7r", "N9a", "N9b"}
+
+
+def take_ratios(found):
+    """Those of memory, where there are any: how fast connections are made is no subject then."""
+    measures = ("wall", "cpu", "bytes")
+    for m in measures:
+        ratio = [found.pop(f"{m}_{k}", None) for k in ("ratio", "low", "high")]
+        if m != "bytes" or ratio[0] is not None:
+            found[f"{m}_ratio"] = None if None in ratio else ratio
+    if "bytes_ratio" in found:
+        found |= {"wall_ratio": None, "cpu_ratio": None}
+
+
+def floor_of_server(found):
+    """The other way round: volt's time over that of the bare loop."""
+    ratios = {m: found.get(m) for m in ("wall_ratio", "cpu_ratio", "bytes_ratio") if found.get(m)}
+    inverse = {m: [round(1 / x, 4) for x in (r[0], r[2], r[1])] for m, r in ratios.items()
+               if min(r) > 0}
+    return {"row": BARE} | inverse
 
 
 def take_server(row, found):
@@ -482,16 +511,15 @@ def take_server(row, found):
         found |= {"peer": "tokio", "variant": "ct"}
     if found["peer"] == "volt":
         row["volt"] = {k: v for k, v in found.items() if v is not None}
+        if "bytes" in found:
+            row["by"] = "bytes"
         return
     row["pairs"] = found.pop("pairs")
-    for m in ("wall", "cpu"):
-        ratio = [found.pop(f"{m}_{k}", None) for k in ("ratio", "low", "high")]
-        found[f"{m}_ratio"] = None if None in ratio else ratio
+    take_ratios(found)
     if found["peer"] != BARE:
         row["peers"].append({"variant": ""} | found)
-    elif found["wall_ratio"]:
-        middle, low, high = (round(1 / x, 4) for x in found["wall_ratio"])
-        row["floors"].append({"row": BARE, "wall_ratio": [middle, high, low]})
+    elif found["wall_ratio"] or found.get("bytes_ratio"):
+        row["floors"].append(floor_of_server(found))
 
 
 def take_net(lines, results, name):
@@ -504,7 +532,8 @@ def take_net(lines, results, name):
         name_of_row = found.pop("row")
         key = (name_of_row, found.pop("workers", 2 if name_of_row == "N4" else 1))
         what = NET_ROWS.get(key[0], "")
-        row = rows.setdefault(key, {"row": key[0], "what": what, "workers": key[1], "by": "wall",
+        by = "cpu" if key[0] in NET_BY_CPU else "wall"
+        row = rows.setdefault(key, {"row": key[0], "what": what, "workers": key[1], "by": by,
                                     "peers": [], "floors": []})
         take_server(row, found)
         if "volt" in row and row["peers"]:
@@ -514,7 +543,7 @@ def take_net(lines, results, name):
 
 def measure_net(args):
     results = results_file.load()
-    name = results_file.begin(results, ())
+    name = results_file.begin(results, (), args.elsewhere, args.remark)
     if args.net_file:
         with open(args.net_file, encoding="utf-8") as f:
             take_net(f, results, name)
@@ -539,9 +568,10 @@ def arguments():
     parser.add_argument("rows", nargs="*", metavar="ROW")
     parser.add_argument("--workers", type=workers_list, default=[1, 2])
     parser.add_argument("--pairs", type=int, default=21)
-    for flag in ("resume", "net", "readme", "check"):
+    for flag in ("resume", "net", "readme", "check", "elsewhere"):
         parser.add_argument(f"--{flag}", action="store_true")
     parser.add_argument("--net-file", metavar="FILE")
+    parser.add_argument("--remark", metavar="TEXT")
     args = parser.parse_args()
     if speed.rank(args.pairs) == 0:
         parser.error("--pairs: 6 at least, or there is no interval")

@@ -21,7 +21,7 @@ TOOLS = {
     "cpp": (("c++", os.environ.get("CXX", "c++"), "--version"),
             ("asio", "dpkg-query", "-W", "-f", "${Version}", "libasio-dev"),
             ("tbb", "pkg-config", "--modversion", "tbb")),
-    "libuv": (("libuv", "pkg-config", "--modversion", "libuv"),),
+    "libuv": (("libuv", "bench/peers/libuv/build.sh", "--version"),),
     "pth": (("pth", "pth-config", "--version"),),
     "zig": (("zig", *os.environ.get("ZIG", "python3 -m ziglang").split(), "version"),
             ("blitz-io", "grep", "-F", " .version =",
@@ -55,7 +55,7 @@ def crate_versions(directory):
 
 def commit():
     """The commit of HEAD, with -dirty if measured files differ; results do not count."""
-    what = ("--", "volt.h", "bench", f":!{PATH}", ":!bench/results/speed.svg")
+    what = ("--", "volt.h", "bench", f":!{PATH}", ":!bench/results/speed.svg", ":!bench/README.md")
     if not (head := first_line("git", "rev-parse", "--short", "HEAD")):
         return {}
     clean = subprocess.run(["git", "diff", "--quiet", "HEAD", *what]).returncode == 0
@@ -106,13 +106,22 @@ def put(results, result, name):
     save(results)
 
 
-def begin(results, directories):
-    """The name of the run; refuses to put the figures of two machines into one table."""
-    if results["rows"] and results["machine"] != machine():
-        sys.exit(f"{PATH} is of another machine, {results['machine']}: put it elsewhere first")
-    results["machine"] = machine()
+def begin(results, directories, elsewhere=False, remark=None):
+    """The name of the run. Refuses the figures of another machine than that of the table, unless
+    that is intended: then the run names its machine, and the table its rows."""
+    here = machine()
+    run = {"command": " ".join(["bench/tools/peers.py", *sys.argv[1:]]),
+           "versions": versions(directories)}
+    if not results["rows"]:
+        results["machine"] = here
+    elif results["machine"] != here:
+        if not elsewhere:
+            sys.exit(f"{PATH} is of another machine, {results['machine']}: put it elsewhere first, "
+                     "or add to it with --elsewhere")
+        run["machine"] = here
+    if remark:
+        run["remark"] = remark
     name = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    command = " ".join(["bench/tools/peers.py", *sys.argv[1:]])
-    results["runs"][name] = {"command": command, "versions": versions(directories)}
+    results["runs"][name] = run
     save(results)
     return name

@@ -17,6 +17,8 @@ GROUPS = (
     ("Work that comes from other threads", r"S|N7[ab]$"),
     ("Timers", r"T"),
     ("Locks and channels", r"C"),
+    ("Files", r"F"),
+    ("Memory", r"N8$"),
     ("Servers", r"N"),
 )
 
@@ -137,11 +139,17 @@ def cells_of_best(result):
 
 
 def floor_text(result):
-    return ", ".join(times(f["wall_ratio"][0]) for f in result["floors"] if f["wall_ratio"])
+    """By the figure that counts; older results have the wall time only."""
+    found = (f.get(f"{result['by']}_ratio", f.get("wall_ratio")) for f in result["floors"])
+    return ", ".join(times(f[0]) for f in found if f)
+
+
+def is_memory(result):
+    return result["by"] == "bytes"
 
 
 def is_server(result):
-    return "rate" in result["volt"]
+    return "rate" in result["volt"] and not is_memory(result)
 
 
 def table(head, rows):
@@ -150,10 +158,11 @@ def table(head, rows):
 
 
 def note(result):
-    """Of a row with fewer rounds than most, or with disturbed ones."""
+    """Of a row with fewer rounds than most, with disturbed ones, or of another machine."""
     found = [f"{result['pairs']} rounds"] if result["pairs"] < 21 else []
     disturbed = result.get("load", {}).get("disturbed_rounds", 0)
-    return ", ".join(found + ([f"{disturbed} disturbed"] if disturbed else []))
+    found += [f"{disturbed} disturbed"] if disturbed else []
+    return ", ".join(found + (["another machine"] if result.get("is_elsewhere") else []))
 
 
 def what_of(result):
@@ -171,23 +180,43 @@ def program_table(results):
 
 
 def server_table(results):
-    head = ["row", "what", "workers", "requests/s", "p50 us", "p99 us", "best peer", "wall, times",
-            "CPU, times", "", "wakes", "Tokio's", "over a bare loop"]
+    head = ["row", "what", "workers", "requests/s", "p50 us", "p99 us", "CPU us", "best peer",
+            "wall, times", "CPU, times", "", "wakes", "Tokio's", "over a bare loop"]
     return table(head, [
         [r["row"], what_of(r), str(r["workers"]), digits(r["volt"].get("rate")),
-         digits(r["volt"].get("p50_us")), digits(r["volt"].get("p99_us")), *cells_of_best(r),
+         digits(r["volt"].get("p50_us") or None), digits(r["volt"].get("p99_us") or None),
+         digits(r["volt"].get("cpu_us")), *cells_of_best(r),
          wakes_of(r, "volt"), wakes_of(r, "tokio"), floor_text(r)] for r in results])
+
+
+def bytes_of(peer):
+    return f"{who(peer)} {digits(peer['bytes'])}"
+
+
+def memory_table(results):
+    head = ["row", "what", "bytes", "best peer", "times", "", "others", "bare loop"]
+    rows = []
+    for r in results:
+        best, lost = best_of(r), r["verdict"] == "loss"
+        others = ", ".join(bytes_of(p) for p in r["peers"] if p is not best)
+        bare = [r["volt"]["bytes"] / f["bytes_ratio"][0] for f in r["floors"] if "bytes_ratio" in f]
+        rows.append([r["row"], what_of(r), digits(r["volt"]["bytes"]), bytes_of(best),
+                     marked(ratio_text(best["bytes_ratio"]), lost), marked(r["verdict"], lost),
+                     others, ", ".join(map(digits, bare))])
+    return table(head, rows)
 
 
 def tables(rows):
     lines = []
     for i, (title, _) in enumerate(GROUPS):
         mine = [r for r in rows if group_of(r["row"]) == i]
-        programs, servers = [r for r in mine if not is_server(r)], list(filter(is_server, mine))
         if mine:
             lines += [f"**{title}**", ""]
-        lines += (program_table(programs) if programs else []) + \
-            (server_table(servers) if servers else [])
+        memory, servers = filter(is_memory, mine), filter(is_server, mine)
+        programs = (r for r in mine if not is_memory(r) and not is_server(r))
+        for kind, make in ((programs, program_table), (memory, memory_table),
+                           (servers, server_table)):
+            lines += make(found) if (found := list(kind)) else []
     return lines
 
 
@@ -220,25 +249,63 @@ def wrapped(text, width=100):
     return lines
 
 
-def origin(results):
-    """Machine, versions, days, commands."""
-    machine, runs = results["machine"], results["runs"]
-    days = sorted({name[:10] for name in runs})
+def versions_text(runs, rows, before):
+    """Of everything that was measured in these runs, which are in their order. Without the versions
+    that are in `before`, and as a dictionary, which is complete."""
     newest = {}
-    for name in sorted(runs):
-        newest |= runs[name]["versions"]
-    for peer in (p for r in results["rows"] if is_server(r) for p in r["peers"]):
-        newest[peer["peer"]] = peer.get("version", "")
-    of_rows = sorted({row["run"] for row in results["rows"]})
-    commits = (runs[name]["versions"].get("commit") for name in of_rows)
-    commits = dict.fromkeys(filter(None, commits))
+    for run in runs:
+        newest |= run["versions"]
+    for peer in (p for r in rows for p in r["peers"] if "version" in p):
+        newest[peer["peer"]] = peer["version"]
+    commits = dict.fromkeys(filter(None, (run["versions"].get("commit") for run in runs)))
+    newest.pop("commit", None)
     if commits:  # otherwise they are not of a repository
         newest["commit"] = ", ".join(commits)
-    versions = ", ".join(f"{name} {version}".strip() for name, version in newest.items())
-    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    return wrapped(f"{machine['cpu']}, {machine['cpus']} CPUs, Linux {machine['kernel']}, {when}; "
-                   f"{versions}. `make bench-peers` measures all of it again, "
-                   "`make bench-peers ROWS=\"S6 S8\"` these rows; "
+    new = (f"{k} {v}".strip() for k, v in newest.items() if before.get(k) != v)
+    return ", ".join(new), newest
+
+
+def days_text(names):
+    days = sorted({name[:10] for name in names})
+    return days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+
+
+def machine_text(machine):
+    return f"{machine['cpu']}, {machine['cpus']} CPUs, Linux {machine['kernel']}"
+
+
+def elsewhere_text(results, before):
+    """Of the rows that other machines have measured: machine, day, remark, versions."""
+    runs = results["runs"]
+    text = ""
+    kinds = {}
+    for name in sorted({r["run"] for r in results["rows"] if "machine" in runs[r["run"]]}):
+        run = runs[name]
+        kinds.setdefault((machine_text(run["machine"]), run.get("remark", "")), []).append(name)
+    for (machine, remark), names in kinds.items():
+        rows = [r for r in results["rows"] if r["run"] in names]
+        versions, _ = versions_text([runs[n] for n in names], rows, before)
+        text += f" {', '.join(dict.fromkeys(r['row'] for r in rows))}: {machine}, " \
+            f"{days_text(names)}; {versions}." + (f" {remark}" if remark else "")
+    return text
+
+
+def origin(results):
+    """Machines, versions, days, commands."""
+    runs = results["runs"]
+    rows = [r for r in results["rows"] if "machine" not in runs[r["run"]]]
+    names = sorted(name for name in runs if "machine" not in runs[name])
+    of_rows = {r["run"] for r in rows}
+    _, newest = versions_text([runs[n] for n in names], rows, {})
+    commits = versions_text([runs[n] for n in names if n in of_rows], [], {})[1].get("commit")
+    newest = {k: v for k, v in newest.items() if k != "commit"} | \
+        ({"commit": commits} if commits else {})
+    versions = ", ".join(f"{k} {v}".strip() for k, v in newest.items())
+    return wrapped(f"{machine_text(results['machine'])}, {days_text(names)}; {versions}."
+                   f"{elsewhere_text(results, newest)} "
+                   "`make bench-peers` measures all rows but those of servers again, "
+                   "`make bench-peers ROWS=\"S6 S8\"` these rows, "
+                   "`bench/tools/peers.py --net N7s N8` rows of servers; "
                    "[results.json](results/results.json) has every figure, and its commit.")
 
 
@@ -248,14 +315,19 @@ process of its own, and in brackets where it lies at 95 %. Faster or slower coun
 more CPU time: 5 % and more. Of a peer's variants the best counts, and is named. Figures are ns per
 operation, or the latency that the row names; wakes are threads that slept and were woken, per
 operation; over the floor: volt's time over that of the bare data structures, without and with
-atomic operations."""
+atomic operations, or in Files that of the bare system call."""
+
+
+def by_cpu_text(rows):
+    found = dict.fromkeys(r["row"] for r in rows if r["by"] == "cpu")
+    return f" By CPU time: {', '.join(found)}." if found else ""
 
 
 def section(results):
-    rows = results["rows"]
+    rows = [r | {"is_elsewhere": "machine" in results["runs"][r["run"]]} for r in results["rows"]]
     lines = [BEGIN, *wrapped(summary(rows)), "",
              "![Times of the best peer over volt.h's, row by row](results/speed.svg)", "",
-             *wrapped(READING), "", "<details><summary>All rows</summary>", "", *tables(rows),
+             *wrapped(READING + by_cpu_text(rows)), "", "<details><summary>All rows</summary>", "", *tables(rows),
              "</details>", "", *origin(results), END]
     return "\n".join(lines)
 

@@ -268,7 +268,7 @@ TEST(short_tasks_that_end_are_not_stolen) {
     CHECK_EQ(kept_after(w, 1, 8, 8, 8), VOLT_RING_CAP - 3);
     measured(w, ns, 0, 1000); // nothing ran, nothing learned
     CHECK_EQ(w->ring.steal_floor, VOLT_RING_CAP - 3);
-    CHECK_EQ(w->n_trials, 0);
+    CHECK_EQ(w->trial_at, 0);
     w->is_guest = 1;
     CHECK_EQ(kept_after(w, ns, 8, 8, 0), 0);
     w->is_guest = 0;
@@ -277,16 +277,22 @@ TEST(short_tasks_that_end_are_not_stolen) {
     w->is_solo = 0;
     still_end(rt);
 }
-// So long that each may have waited for as many others as there are.
+// So long that each may have waited for as many others as there are. An interval of few polls
+// counts for its share of a whole one.
 TEST(worker_probes_regularly_whether_tasks_are_short) {
+    static const uint32_t polls[] = { 4 * VOLT__TRIAL_POLLS, VOLT__TRIAL_POLLS, 8, 1 };
     volt_rt *rt = still_rt(2);
     volt__worker *w = rt->workers[0];
-    const int64_t ns = 2 * VOLT_STEAL_COST_NS * 2;
-    for (uint32_t i = 0; i < 2 * VOLT__TRIAL_EVERY; i++) {
-        CHECK_EQ(kept_after(w, ns, 8, 8, 0), 0); // too long
-        CHECK_EQ(kept_after(w, ns - 1, 8, 8, 8), 0); // not the last of them
-        int is_tried = i % VOLT__TRIAL_EVERY < VOLT__TRIAL;
-        CHECK_EQ(kept_after(w, ns - 1, 8, 8, 0), is_tried ? VOLT__NO_STEAL : 0);
+    const int64_t ns = 4 * VOLT_STEAL_COST_NS * 2;
+    for (int k = 0; k < 4; k++) {
+        uint32_t n = polls[k], share = n < VOLT__TRIAL_POLLS ? VOLT__TRIAL_POLLS / n : 1;
+        w->trial_at = 0;
+        for (uint32_t i = 0; i < 2 * share * VOLT__TRIAL_EVERY; i++) {
+            CHECK_EQ(kept_after(w, ns, n, n, 0), 0); // too long
+            CHECK_EQ(kept_after(w, ns - 1, n, n, n), 0); // not the last of them
+            int is_tried = i / share % VOLT__TRIAL_EVERY < VOLT__TRIAL;
+            CHECK_EQ(kept_after(w, ns - 1, n, n, 0), is_tried ? VOLT__NO_STEAL : 0);
+        }
     }
     still_end(rt);
 }

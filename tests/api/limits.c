@@ -232,6 +232,14 @@ static volt_poll occupant_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(until_reaches(cx, &o->a, &o->n_ended, 1));
     VOLT_END(6);
 }
+// Its timer is the first descriptor that a runtime opens.
+TEST_OF_THREADS(watchdog_with_descriptor_0_is_closed) {
+    CHECK_EQ(close(STDIN_FILENO), 0);
+    volt_rt *rt = create_on(2);
+    CHECK_EQ(rt->watchdog.fd, STDIN_FILENO);
+    destroy(rt);
+    CHECK_EQ(open("/dev/null", O_RDONLY), STDIN_FILENO);
+}
 TEST(stuck_worker_is_rescued_unless_watchdog_is_off) {
     for (int is_on = 0; is_on < 2; is_on++) {
         occupant o = {.at_most = is_on ? VOLT_S(10) : VOLT_MS(30)};
@@ -408,8 +416,8 @@ TEST(addr_format_takes_unix_path_without_terminator) {
     memset(&a, 'y', sizeof a);
     memcpy(a.sa_, &un, sizeof un);
     a.len_ = sizeof un;
-    CHECK_EQ(volt_addr_format(&a, text, sizeof text), 5 + sizeof un.sun_path - 1);
-    CHECK_EQ(strspn(text + 5, "x"), sizeof un.sun_path - 1);
+    CHECK_EQ(volt_addr_format(&a, text, sizeof text), 5 + sizeof un.sun_path);
+    CHECK_EQ(strspn(text + 5, "x"), sizeof un.sun_path);
 }
 ROOT_TEST_1(pollset_refuses_invalid_arguments, {
     volt_pollset p;

@@ -66,6 +66,72 @@ MISUSE(forgotten_await_of_send_is_caught,
     VOLT_END(0);
 }
 
+// ---- readers, writers, files
+
+#ifndef VOLT_NO_STREAM
+static volt_poll no_bytes(volt_cx *cx, volt_stream st, void *buf, size_t len) {
+    (void)cx, (void)st, (void)buf, (void)len;
+    return volt_ready(0);
+}
+static const volt_stream_ops no_bytes_ops = { no_bytes, NULL, NULL, NULL };
+// A reader that was copied before its use: the copy would have another position in the same buffer.
+#define MISUSE_OF_READER(name_, ...)                                                               \
+    MISUSE(name_, "the reader was copied", {                                                       \
+        volt_reader first, r;                                                                      \
+        volt_span span;                                                                            \
+        char buf[8];                                                                               \
+    }) {                                                                                           \
+        VOLT_BEGIN(cx, s);                                                                         \
+        volt_reader_init(&s->first, (volt_stream){ &no_bytes_ops, NULL, -1 }, s->buf, 8,           \
+                         VOLT_LONG_STOP);                                                          \
+        s->r = s->first;                                                                           \
+        VOLT_AWAIT(__VA_ARGS__);                                                                   \
+        VOLT_END(0);                                                                               \
+    }
+MISUSE_OF_READER(copied_reader_is_caught_by_fill, volt_fill(cx, &s->r, 1, &s->span))
+MISUSE_OF_READER(copied_reader_is_caught_by_read, volt_reader_read(cx, &s->r, s->buf, 8))
+MISUSE_OF_READER(copied_reader_is_caught_by_read_exact,
+                 volt_reader_read_exact(cx, &s->r, s->buf, 8))
+MISUSE_OF_READER(copied_reader_is_caught_by_read_to_end, volt_read_to_end(cx, &s->r, s->buf, 8))
+MISUSE_OF_READER(copied_reader_is_caught_by_read_line, volt_read_line(cx, &s->r, &s->span))
+MISUSE_OF_READER(copied_reader_is_caught_by_read_record,
+                 volt_read_record(cx, &s->r, &(volt_record_format){ 0 }, &s->span))
+#define MISUSE_OF_WRITER(name_, ...)                                                               \
+    MISUSE(name_, "the writer was copied", { volt_writer first, w; char buf[8]; }) {               \
+        VOLT_BEGIN(cx, s);                                                                         \
+        volt_writer_init(&s->first, volt_stream_of(-1), s->buf, 8);                                \
+        s->w = s->first;                                                                           \
+        VOLT_AWAIT(__VA_ARGS__);                                                                   \
+        VOLT_END(0);                                                                               \
+    }
+MISUSE_OF_WRITER(copied_writer_is_caught_by_flush, volt_flush(cx, &s->w))
+MISUSE_OF_WRITER(copied_writer_is_caught_by_put_wait, volt_put_wait(cx, &s->w, "x", 1))
+MISUSE(consuming_more_than_there_is_is_caught, "volt_consume: more than is in the buffer", {
+    volt_reader r;
+    char buf[8];
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_reader_init(&s->r, (volt_stream){ &no_bytes_ops, NULL, -1 }, s->buf, 8, VOLT_LONG_STOP);
+    misuse_from = 0; // the call has no task to name
+    volt_consume(&s->r, 1);
+    VOLT_END(0);
+}
+#endif
+#ifndef VOLT_NO_FILES
+static volt_poll reads_into_its_stack(volt_cx *cx, volt_file_op *op) {
+    char buf[16];
+    return volt_file_pread(cx, op, -1, buf, sizeof buf, 0);
+}
+MISUSE(file_buffer_on_the_stack_is_caught, "object on the stack", {
+    volt_file_op op;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, reads_into_its_stack(cx, &s->op));
+    VOLT_END(0);
+}
+#endif
+
 MISUSE(child_in_frame_of_parent_is_caught, "of its caller", { int64_t value; int *n_ended; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(giver_run(cx, s));

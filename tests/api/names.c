@@ -493,7 +493,7 @@ TEST(one_address_of_other_family_is_kept_behind_many) {
     CHECK_EQ(volt_block_on(rt, asker_run, &a), VOLT__NAMES_MAX);
     for (int i = 0; i < VOLT__NAMES_MAX; i++) {
         int is_last = i == VOLT__NAMES_MAX - 1;
-        CHECK_EQ(volt__addr_family(&a.addr[i]), is_last ? AF_INET6 : AF_INET);
+        CHECK_EQ(volt_addr_family(&a.addr[i]), is_last ? AF_INET6 : AF_INET);
         CHECK_EQ(volt_addr_port(&a.addr[i]), is_last ? VOLT__NAMES_MAX + 1 : i + 1);
     }
     destroy(rt);

@@ -19,6 +19,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -65,7 +66,12 @@ ANSWER(int, connect, (int fd, const struct sockaddr *a, socklen_t n), fd, a, n)
 ANSWER(int, epoll_create1, (int flags), flags)
 ANSWER(int, madvise, (void *at, size_t n, int advice), at, n, advice)
 ANSWER(int, mincore, (void *at, size_t n, unsigned char *is_resident), at, n, is_resident)
-ANSWER(int, open, (const char *path, int flags), path, flags)
+static char opened[128]; // the path
+static int answer_open(const char *path, int flags) {
+    int rc = fails(A_open);
+    snprintf(opened, sizeof opened, "%s", path);
+    return rc ? (rc < 0 ? -1 : 0) : open(path, flags);
+}
 static uint32_t asked_events;
 static int answer_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
     asked_events = op == EPOLL_CTL_DEL ? 0 : ev->events;
@@ -74,7 +80,7 @@ static int answer_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
 ANSWER(ssize_t, read, (int fd, void *buf, size_t n), fd, buf, n)
 ANSWER(ssize_t, recv, (int fd, void *buf, size_t n, int flags), fd, buf, n, flags)
 ANSWER(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), fd, m, flags)
-ANSWER(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), fd, m, flags)
+static ssize_t answer_sendmsg(int fd, const struct msghdr *m, int flags);
 ANSWER(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *t), set,
        info, t)
 ANSWER(int, socket, (int family, int type, int protocol), family, type, protocol)
@@ -84,7 +90,7 @@ static int answer_listen(int fd, int n) {
     backlog = n;
     return fails(A_listen) ? -1 : listen(fd, n);
 }
-static char options[128]; // that were set
+static char options_set[128]; // that were set
 static int answer_setsockopt(int fd, int level, int name, const void *value, socklen_t n) {
     int v = 0;
     memcpy(&v, value, sizeof v);
@@ -96,12 +102,19 @@ static int answer_setsockopt(int fd, int level, int name, const void *value, soc
                        : name == SO_REUSEPORT                     ? "reuseport"
                        : name == SO_KEEPALIVE                     ? "keepalive"
                                                                   : "other";
-    size_t at = strlen(options);
-    snprintf(options + at, sizeof options - at, "%s %d, ", text, v);
+    size_t at = strlen(options_set);
+    snprintf(options_set + at, sizeof options_set - at, "%s %d, ", text, v);
     return setsockopt(fd, level, name, value, n);
 }
 static int told_protocol; // of each socket; 0: what the kernel says
+static int has_no_segments; // as before Linux 4.18: the control data is skipped
+static int n_asked_segments;
 static int answer_getsockopt(int fd, int level, int name, void *value, socklen_t *n) {
+    n_asked_segments += level == IPPROTO_UDP && name == 103;
+    if (has_no_segments && level == IPPROTO_UDP && name == 103) {
+        errno = ENOPROTOOPT;
+        return -1;
+    }
     if (!told_protocol || level != SOL_SOCKET || name != SO_PROTOCOL)
         return getsockopt(fd, level, name, value, n);
     memcpy(value, &told_protocol, sizeof told_protocol);
@@ -119,6 +132,26 @@ static int answer_poll(struct pollfd *p, nfds_t n, int ms) {
     if (!answers[A_poll].is_zero) return poll(p, n, ms);
     answers[A_poll].is_zero = 0;
     return 0;
+}
+static ssize_t answer_sendmsg(int fd, const struct msghdr *m, int flags) {
+    struct msghdr plain = *m;
+    int rc = fails(A_sendmsg);
+    if (rc) return rc < 0 ? -1 : 0;
+    if (has_no_segments) plain.msg_controllen = 0;
+    return sendmsg(fd, &plain, flags);
+}
+// The peer of cut_fd closes in the middle of a transfer: the kernel raises SIGPIPE, and yet returns
+// the number of bytes that it has moved.
+static int cut_fd = -1;
+static ssize_t answer_splice(int in, void *in_at, int out, void *out_at, size_t n, unsigned flags) {
+    ssize_t rc = splice(in, in_at, out, out_at, out == cut_fd ? 1 : n, flags);
+    if (out == cut_fd && n > 1) raise(SIGPIPE);
+    return rc;
+}
+static ssize_t answer_sendfile(int out, int in, off_t *at, size_t n) {
+    ssize_t rc = sendfile(out, in, at, out == cut_fd ? 1 : n);
+    if (out == cut_fd && n > 1) raise(SIGPIPE);
+    return rc;
 }
 #define answer_fcntl(fd_, ...) answer_fcntl_with(fd_, __VA_ARGS__, 0, 0)
 #define answer_fcntl_with(fd_, op_, arg_, ...) answer_fcntl3(fd_, op_, arg_)
@@ -179,6 +212,31 @@ static int answer_isatty(int fd) { return S_ISCHR(told.kind) || isatty(fd); }
 #define answer_timerfd_create timerfd_create
 #define answer_timerfd_settime timerfd_settime
 #define answer_writev writev
+#define answer_cfgetospeed cfgetospeed
+#define answer_cfsetispeed cfsetispeed
+#define answer_cfsetospeed cfsetospeed
+#define answer_chmod chmod
+#define answer_chown chown
+#define answer_flock flock
+#define answer_ftruncate ftruncate
+#define answer_if_indextoname if_indextoname
+#define answer_if_nametoindex if_nametoindex
+#define answer_kill kill
+#define answer_mkdir mkdir
+#define answer_pipe2 pipe2
+#define answer_preadv2 preadv2
+#define answer_recvmmsg recvmmsg
+#define answer_rename rename
+#define answer_rmdir rmdir
+#define answer_sendmmsg sendmmsg
+#define answer_signalfd signalfd
+#define answer_sigprocmask sigprocmask
+#define answer_socketpair socketpair
+#define answer_tcgetattr tcgetattr
+#define answer_tcsetattr tcsetattr
+#define answer_unlink unlink
+#define answer_waitid waitid
+#define answer_waitpid waitpid
 
 // The clock stands still, unless each look at it moves it on.
 static __INT64_TYPE__ clock_now = 1000000000000, clock_step;
@@ -304,7 +362,9 @@ static struct {
     int pair[2], listener;
     char byte;
     struct iovec iov;
-    volt_addr addr;
+    volt_addr addr, peer;
+    struct msghdr message;
+    struct mmsghdr messages;
     volt_pollset set;
     volt_pollev ev;
     volt_token token;
@@ -327,7 +387,30 @@ static volt_poll leaf_writev(volt_cx *cx) { return volt_writev(cx, on.pair[0], &
 static volt_poll leaf_all(volt_cx *cx) { return volt_write_all(cx, on.pair[0], &on.byte, 1); }
 static volt_poll leaf_readable(volt_cx *cx) { return volt_readable(cx, on.pair[0]); }
 static volt_poll leaf_writable(volt_cx *cx) { return volt_writable(cx, on.pair[0]); }
+static volt_poll leaf_recv(volt_cx *cx) { return volt_recv(cx, on.pair[0], &on.byte, 1, 0); }
+static volt_poll leaf_send(volt_cx *cx) { return volt_send(cx, on.pair[0], &on.byte, 1, 0); }
+static volt_poll leaf_recvmsg(volt_cx *cx) { return volt_recvmsg(cx, on.pair[0], &on.message, 0); }
+static volt_poll leaf_sendmsg(volt_cx *cx) { return volt_sendmsg(cx, on.pair[0], &on.message, 0); }
+static volt_poll leaf_recvmmsg(volt_cx *cx) {
+    return volt_recvmmsg(cx, on.pair[0], &on.messages, 1, 0);
+}
+static volt_poll leaf_sendmmsg(volt_cx *cx) {
+    return volt_sendmmsg(cx, on.pair[0], &on.messages, 1, 0);
+}
+static volt_poll leaf_read_ready(volt_cx *cx) { return volt_read_ready(cx, on.pair[0]); }
+static volt_poll leaf_write_ready(volt_cx *cx) { return volt_write_ready(cx, on.pair[0]); }
+static int64_t read_byte(int fd, void *arg) { return read(fd, arg, 1) < 0 ? -errno : 1; }
+static int64_t write_byte(int fd, void *arg) { return write(fd, arg, 1) < 0 ? -errno : 1; }
+static volt_poll leaf_io_in(volt_cx *cx) {
+    return volt_io(cx, on.pair[0], VOLT_IN, read_byte, &on.byte);
+}
+static volt_poll leaf_io_out(volt_cx *cx) {
+    return volt_io(cx, on.pair[0], VOLT_OUT, write_byte, &on.byte);
+}
 static volt_poll leaf_accept(volt_cx *cx) { return volt_accept(cx, on.listener); }
+static volt_poll leaf_accept_from(volt_cx *cx) {
+    return volt_accept_from(cx, on.listener, &on.peer);
+}
 static volt_poll leaf_connect(volt_cx *cx) { return volt_connect(cx, &on.addr); }
 static volt_poll leaf_set(volt_cx *cx) { return volt_pollset_wait(cx, &on.set, &on.ev, 1); }
 static const struct leaf {
@@ -354,7 +437,18 @@ static const struct leaf {
     { leaf_all, VOLT__LEAF_WR, &on.pair[0], 1 },
     { leaf_readable, VOLT__LEAF_RD, &on.pair[0], 1 },
     { leaf_writable, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_recv, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_send, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_recvmsg, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_sendmsg, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_recvmmsg, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_sendmmsg, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_read_ready, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_write_ready, VOLT__LEAF_WR, &on.pair[0], 1 },
+    { leaf_io_in, VOLT__LEAF_RD, &on.pair[0], 1 },
+    { leaf_io_out, VOLT__LEAF_WR, &on.pair[0], 1 },
     { leaf_accept, VOLT__LEAF_RD, &on.listener, 1 },
+    { leaf_accept_from, VOLT__LEAF_RD, &on.listener, 1 },
     { leaf_connect, VOLT__LEAF_CONNECT, NULL, 1 },
     { leaf_set, VOLT__LEAF_RD, NULL, 1 },
 };
@@ -415,6 +509,8 @@ TEST(every_leaf_keeps_its_contract) {
     on.listener = open_listener();
     on.iov.iov_base = &on.byte;
     on.iov.iov_len = 1;
+    on.message.msg_iov = on.messages.msg_hdr.msg_iov = &on.iov;
+    on.message.msg_iovlen = on.messages.msg_hdr.msg_iovlen = 1;
     CHECK_EQ(volt_addr_parse(&on.addr, "127.0.0.1:1"), 0);
     CHECK_EQ(volt_pollset_open(&on.set), 0);
     CHECK_EQ(volt_pollset_set(&on.set, on.pair[1], VOLT_PRI), 0);
@@ -1517,6 +1613,38 @@ TEST(short_writev_does_not_mean_full) {
     close_pair(fd);
     end();
 }
+// A kernel that skips the control data of UDP_SEGMENT would send all of them as one datagram.
+TEST(segments_are_datagrams_on_a_kernel_without_offload) {
+    char out[250], in[300];
+    volt_addr to;
+    for (int is_old = 0; is_old < 2; is_old++) {
+        begin();
+        has_no_segments = is_old;
+        CHECK_EQ(volt_addr_parse(&to, "127.0.0.1:0"), 0);
+        int from = volt_udp_open(&to, NULL), fd = volt_udp_open(&to, NULL);
+        CHECK(from >= 0 && fd >= 0);
+        CHECK_EQ(volt_local_addr(fd, &to), 0);
+        int size = 0;
+        socklen_t len = sizeof size;
+        int is_joined = !is_old && getsockopt(from, IPPROTO_UDP, 103, &size, &len) == 0;
+        n_asked_segments = 0;
+        for (int i = 0; i < 250; i++) out[i] = (char)i;
+        for (int again = 0; again < 2; again++) {
+            answers[A_sendmsg].n_calls = 0;
+            GIVES(volt_send_segments(cx_of(0), from, out, sizeof out, 100, &to), sizeof out);
+            CHECK_EQ(answers[A_sendmsg].n_calls, is_joined);
+            CHECK_EQ(n_asked_segments, again + 1);
+            for (int i = 0; i < 3; i++) {
+                GIVES(volt_recv(cx_of(0), fd, in, sizeof in, 0), i < 2 ? 100 : 50);
+                CHECK_EQ(memcmp(in, out + 100 * i, i < 2 ? 100 : 50), 0);
+            }
+        }
+        volt_rt_close(rt, from);
+        volt_rt_close(rt, fd);
+        end();
+    }
+    has_no_segments = 0;
+}
 TEST(read_and_write_are_repeated_after_eintr) {
     int fd[2];
     begin();
@@ -1950,16 +2078,16 @@ TEST(listen_sets_options_and_closes_socket_on_error) {
         const volt_listen_options *opt = rows[i].has_opt ? &rows[i].opt : NULL;
         CHECK_EQ(volt_addr_parse(&a, rows[i].text), 0);
         int n_fds = test_count_fds(), is_v6 = rows[i].text[0] == '[';
-        options[0] = 0;
+        options_set[0] = 0;
         int fd = volt_listen_addr(&a, opt);
         if (is_v6 && (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)) continue; // a machine without
         CHECK(fd >= 0);
-        CHECK_STR(options, rows[i].options);
+        CHECK_STR(options_set, rows[i].options);
         CHECK_EQ(backlog, rows[i].backlog);
         CHECK_EQ(close(fd), 0);
         CHECK_EQ(test_count_fds(), n_fds);
         int n_options = 0;
-        for (const char *c = options; *c; c++) n_options += *c == ',';
+        for (const char *c = options_set; *c; c++) n_options += *c == ',';
         answers[A_bind].n_calls = answers[A_listen].n_calls = 0;
         for (int k = 0; k < n_options; k++) { // each of them fails, and nothing comes after it
             ANSWERS(setsockopt, 0, 0, 0, 0);
@@ -1984,23 +2112,42 @@ TEST(listen_sets_options_and_closes_socket_on_error) {
     char path[80];
     snprintf(path, sizeof path, "unix:/tmp/volt-answers-%ld", (long)getpid());
     CHECK_EQ(volt_addr_parse(&a, path), 0);
-    options[0] = 0;
+    options_set[0] = 0;
     int fd = volt_listen_addr(&a, NULL);
     CHECK(fd >= 0);
-    CHECK_STR(options, "");
+    CHECK_STR(options_set, "");
     CHECK_EQ(close(fd), 0);
     CHECK_EQ(unlink(path + 5), 0);
+    end();
+}
+// Two servers that replace one path lock the same directory.
+TEST(listener_that_replaces_a_path_locks_its_directory) {
+    static const struct {
+        const char *path, *dir;
+    } cases[] = { { "/tmp/volt-none/s", "/tmp/volt-none" }, { "/s", "/" }, { "s", "." } };
+    volt_listen_options o = { .is_replacing = 1 };
+    begin();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[80];
+        volt_addr a;
+        snprintf(text, sizeof text, "unix:%s", cases[i].path);
+        CHECK_EQ(volt_addr_parse(&a, text), 0);
+        ANSWERS(open, EACCES);
+        CHECK_EQ(volt_listen_addr(&a, &o), -EACCES);
+        CHECK_STR(opened, cases[i].dir);
+        check_all_given();
+    }
     end();
 }
 TEST(keepalive_is_on_from_one_second) {
     begin();
     int fd = open_listener();
-    options[0] = 0;
+    options_set[0] = 0;
     CHECK_EQ(volt_set_keepalive(fd, 1, 1, 1), 0);
-    CHECK_EQ(strncmp(options, "keepalive 1, ", 13), 0);
-    options[0] = 0;
+    CHECK_EQ(strncmp(options_set, "keepalive 1, ", 13), 0);
+    options_set[0] = 0;
     CHECK_EQ(volt_set_keepalive(fd, 0, 1, 1), 0);
-    CHECK_STR(options, "keepalive 0, ");
+    CHECK_STR(options_set, "keepalive 0, ");
     volt_rt_close(rt, fd);
     end();
 }
@@ -2011,13 +2158,13 @@ TEST(connect_sets_nodelay_on_tcp_only) {
     int lfd = open_listener();
     CHECK_EQ(volt_local_addr(lfd, &a), 0);
     for (int is_unix = 0; is_unix < 2; is_unix++) {
-        options[0] = 0;
+        options_set[0] = 0;
         volt_poll p = volt_connect(cx_of(0), &a);
         (void)look_at_events();
         if (volt_is_pending(p)) p = volt_connect(cx_of(0), &a);
         int fd = (int)volt_value(p);
         CHECK(fd > 0);
-        CHECK_STR(options, is_unix ? "" : "nodelay 1, ");
+        CHECK_STR(options_set, is_unix ? "" : "nodelay 1, ");
         CHECK_EQ(entry(fd)->flags & VOLT__FD_STREAM, is_unix ? 0 : VOLT__FD_STREAM);
         volt_rt_close(rt, fd);
         volt_rt_close(rt, lfd);
@@ -2735,6 +2882,28 @@ TEST(broken_pipe_leaves_no_sigpipe_pending) {
     ANSWERS(sigtimedwait, EINTR);
     write_to_closed_reader();
     CHECK(!is_sigpipe_pending());
+    end();
+}
+TEST(transfer_that_is_cut_leaves_no_sigpipe_pending) {
+    static int64_t at;
+    static volt_copier c;
+    int in[2], out[2], file = memfd_create("file", MFD_CLOEXEC);
+    begin();
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, in), 0);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, out), 0);
+    CHECK_EQ(write(in[1], "abc", 3), 3);
+    CHECK_EQ(write(file, "abc", 3), 3);
+    cut_fd = out[0];
+    GIVES(volt_sendfile(cx_of(0), out[0], file, &at, 3), 1);
+    CHECK(!is_sigpipe_pending());
+    volt_copier_init(&c, volt_stream_of(in[0]), volt_stream_of(out[0]), NULL, 0);
+    GIVES(volt_copy(cx_of(0), &c, 3), 0);
+    CHECK_EQ(volt_copied(&c), 3);
+    CHECK(!is_sigpipe_pending());
+    cut_fd = -1;
+    for (int i = 0; i < 2; i++) volt_rt_close(rt, in[i]);
+    for (int i = 0; i < 2; i++) volt_rt_close(rt, out[i]);
+    CHECK_EQ(close(file), 0);
     end();
 }
 TEST(sigpipe_that_was_pending_stays_pending) {

@@ -89,6 +89,33 @@ static int fails(int call) {
 #define fault_mincore mincore
 #define fault_pthread_setcancelstate pthread_setcancelstate
 #define fault_stat stat
+#define fault_cfgetospeed cfgetospeed
+#define fault_cfsetispeed cfsetispeed
+#define fault_cfsetospeed cfsetospeed
+#define fault_chmod chmod
+#define fault_chown chown
+#define fault_flock flock
+#define fault_ftruncate ftruncate
+#define fault_if_indextoname if_indextoname
+#define fault_if_nametoindex if_nametoindex
+#define fault_kill kill
+#define fault_mkdir mkdir
+#define fault_pipe2 pipe2
+#define fault_preadv2 preadv2
+#define fault_recvmmsg recvmmsg
+#define fault_rename rename
+#define fault_rmdir rmdir
+#define fault_sendfile sendfile
+#define fault_sendmmsg sendmmsg
+#define fault_signalfd signalfd
+#define fault_sigprocmask sigprocmask
+#define fault_socketpair socketpair
+#define fault_splice splice
+#define fault_tcgetattr tcgetattr
+#define fault_tcsetattr tcsetattr
+#define fault_unlink unlink
+#define fault_waitid waitid
+#define fault_waitpid waitpid
 #define VOLT_GETPID() getpid()
 #define VOLT_SYS(name_, ...) fault_##name_(__VA_ARGS__)
 #define VOLT_THREAD_CREATE(thread_, attr_, fn_, arg_)                                              \
@@ -157,7 +184,7 @@ static int fails_syscall(long number, intptr_t second) {
     fault_value = what == ZERO ? 0 : -1;
     return what;
 }
-#define fault_syscall(number_, ...) fault_syscall_with(number_, __VA_ARGS__, 0, 0, 0, 0)
+#define fault_syscall(number_, ...) fault_syscall_with(number_, __VA_ARGS__, 0, 0, 0, 0, 0)
 #define fault_syscall_with(number_, a_, b_, c_, d_, e_, f_, ...)                                   \
     fault_syscall6(number_, (intptr_t)(a_), (intptr_t)(b_), (intptr_t)(c_), (intptr_t)(d_),        \
                    (intptr_t)(e_), (intptr_t)(f_))

@@ -20,11 +20,13 @@
 #include "host.h"
 #include "scenarios_tasks.h"
 #include "scenarios_net.h"
+#include "scenarios_messages.h"
+#include "scenarios_streams.h"
 #include "scenarios_whole.h"
 #include "scenarios_pool.h"
+#include "scenarios_process.h"
 #include "scenarios_sync.h"
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 static const scenario scenarios[] = {
     TASK(ends_at_once, 0),
@@ -76,6 +78,20 @@ static const scenario scenarios[] = {
     TASK(sets_options, QUIET),
     TASK(number_comes_back, QUIET | REUSES),
     TASK(races_reads, 0),
+    TASK(calls_of_its_own, 0),
+    TASK(datagrams, 0),
+    TASK(segments, 0),
+    TASK(several_messages, 0),
+    TASK(names_of_interfaces, 0),
+    TASK(passes_descriptors, 0),
+    TASK(connects_its_own, PEERS | QUIET),
+    TASK(replaces_a_path, QUIET),
+    TASK(lines_and_records, PEERS),
+    TASK(copies, 0),
+    TASK(copies_to_a_log, 0),
+    TASK(relays, PEERS | QUIET),
+    TASK(relays_by_a_buffer, PEERS | QUIET),
+    TASK(sends_a_file, 0),
     ON(blocks_threads, LONG),
     TASK(asks_on_a_worker, 0),
     TASK(jobs, 0),
@@ -88,6 +104,16 @@ static const scenario scenarios[] = {
     WHOLE(name_left_alone, QUIET),
     TASK(dials, PEERS | QUIET),
     TASK(files, 0),
+    TASK(closes_a_file_first, QUIET),
+    TASK(directories, 0),
+    TASK(reads_cached_data, 0),
+    WHOLE(signals, QUIET),
+    TASK(runs_a_process, QUIET),
+    TASK(refuses_a_process, 0),
+    TASK(ends_a_process, QUIET),
+    TASK(captures, PEERS | QUIET),
+    TASK(serial_line, 0),
+    TASK(raw_terminal, 0),
     TASK(dumps, 0),
     WHOLE(places, QUIET),
     WHOLE(defaults, QUIET),
@@ -105,13 +131,15 @@ static int n_variants;
 // ---- names
 
 #define ERRORS(X_)                                                                                 \
-    X_(EACCES) X_(EADDRINUSE) X_(EADDRNOTAVAIL) X_(EAFNOSUPPORT) X_(EAGAIN) X_(EBADF)              \
-    X_(ECONNABORTED) X_(ECONNREFUSED) X_(ECONNRESET) X_(EDQUOT) X_(EEXIST) X_(EFBIG)               \
-    X_(EHOSTDOWN) X_(EHOSTUNREACH) X_(EINTR) X_(EINVAL) X_(EIO) X_(EISDIR) X_(ELOOP) X_(EMFILE)    \
-    X_(EMSGSIZE) X_(ENAMETOOLONG) X_(ENETDOWN) X_(ENETUNREACH) X_(ENFILE) X_(ENOBUFS) X_(ENODEV)   \
-    X_(ENOENT) X_(ENOMEM) X_(ENONET) X_(ENOPROTOOPT) X_(ENOSPC) X_(ENOSYS) X_(ENOTCONN)            \
-    X_(ENOTDIR) X_(ENOTSOCK) X_(EOPNOTSUPP) X_(EPERM) X_(EPIPE) X_(EPROTO) X_(EPROTONOSUPPORT)     \
-    X_(EPROTOTYPE) X_(ERANGE) X_(EROFS) X_(ESRCH) X_(ETIMEDOUT)                                    \
+    X_(EACCES) X_(EADDRINUSE) X_(EADDRNOTAVAIL) X_(EAFNOSUPPORT) X_(EAGAIN) X_(EBADF) X_(EBUSY)    \
+    X_(ECANCELED) X_(ECHILD) X_(ECONNABORTED) X_(ECONNREFUSED) X_(ECONNRESET) X_(EDESTADDRREQ)     \
+    X_(EDQUOT) X_(EEXIST) X_(EFBIG) X_(EHOSTDOWN) X_(EHOSTUNREACH) X_(EINTR) X_(EINVAL) X_(EIO)    \
+    X_(EISDIR) X_(ELOOP) X_(EMFILE) X_(EMLINK) X_(EMSGSIZE) X_(ENAMETOOLONG) X_(ENETDOWN)          \
+    X_(ENETUNREACH) X_(ENFILE) X_(ENOBUFS) X_(ENODATA) X_(ENODEV) X_(ENOENT) X_(ENOLCK) X_(ENOMEM) \
+    X_(ENONET) X_(ENOPROTOOPT) X_(ENOSPC) X_(ENOSYS) X_(ENOTCONN) X_(ENOTDIR) X_(ENOTEMPTY)        \
+    X_(ENOTSOCK) X_(ENOTTY) X_(ENXIO) X_(EOPNOTSUPP) X_(EOVERFLOW) X_(EPERM) X_(EPIPE) X_(EPROTO)  \
+    X_(EPROTONOSUPPORT) X_(EPROTOTYPE) X_(ERANGE) X_(EROFS) X_(ESRCH) X_(ETIMEDOUT)                \
+    X_(ETOOMANYREFS) X_(EXDEV)                                                                     \
     X_(EAI_ADDRFAMILY) X_(EAI_AGAIN) X_(EAI_BADFLAGS) X_(EAI_FAIL) X_(EAI_FAMILY) X_(EAI_MEMORY)   \
     X_(EAI_NODATA) X_(EAI_NONAME) X_(EAI_SERVICE) X_(EAI_SOCKTYPE)
 static const struct {

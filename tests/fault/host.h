@@ -81,6 +81,7 @@ static void stop_faults(void) {
 static void check_ledger(void) {
     CHECK_EQ(inject.n_open, 0);
     CHECK_EQ(inject.n_threads, 0);
+    CHECK_EQ(inject.n_children, 0);
     CHECK_EQ(inject.n_lists, 0);
     CHECK_EQ(inject.mapped, 0);
     CHECK_EQ(inject.n_blocks, 0);
@@ -163,6 +164,7 @@ static int run_variant(const variant *v) {
 }
 
 // ---- shared by scenarios
+
 
 static int64_t worse(int64_t so_far, int64_t rc) { return so_far < 0 || rc >= 0 ? so_far : rc; }
 

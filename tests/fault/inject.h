@@ -11,6 +11,7 @@
 #define VOLT_IMPLEMENTATION
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <inttypes.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -25,13 +26,19 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,20 +46,37 @@
 //   alloc: the allocator hook   clock: a reading   *_event: eventfds   *_file: below /proc and /sys
 //   epoll_own: the ADD of an eventfd, or of a guest's timer; epoll_watch: of the watchdog's timer
 //   epoll_first: the first epoll_wait on an epoll instance, which also counts as epoll_wait
-//   fcntl_set: F_SETFL                             getsockopt_error: SO_ERROR
+//   fcntl_set: F_SETFL; fcntl_pipe: F_SETPIPE_SZ   getsockopt_error: SO_ERROR
 //   futex_timed: a wait with a deadline            nofile: RLIMIT_NOFILE
 //   close_file: of a descriptor from openat        getaddrinfo_system: EAI_SYSTEM, with an errno
+//   dirents: getdents64                            fork: VOLT_START_CHILD
+//   kill_group: of a negative number               openat_new: with O_EXCL, which counts as openat
+//   open_device: below /dev                        open_dir: with O_DIRECTORY
+//   reopen: below /proc/self/fd
+//   pipe2_child: without O_NONBLOCK                read_report: from such a pipe
+//   read_pipe: from another pipe of pipe2          read_signal: from a signalfd
+//   recv_message, send_message: with an address, with control data, or of a datagram
+//   send_joined: with UDP_SEGMENT
 #define CALLS(X_)                                                                                  \
-    X_(accept4) X_(alloc) X_(bind) X_(clock) X_(close) X_(close_file) X_(connect) X_(epoll_add)    \
-    X_(epoll_create1) X_(epoll_del) X_(epoll_first) X_(epoll_mod) X_(epoll_own) X_(epoll_pwait2)   \
-    X_(epoll_wait) X_(epoll_watch) X_(eventfd) X_(fcntl_get) X_(fcntl_set) X_(fdatasync) X_(fsync) \
+    X_(accept4) X_(alloc) X_(bind) X_(chmod) X_(chown) X_(clock) X_(close) X_(close_file)          \
+    X_(connect) X_(dirents) X_(epoll_add) X_(epoll_create1) X_(epoll_del) X_(epoll_first)          \
+    X_(epoll_mod) X_(epoll_own) X_(epoll_pwait2) X_(epoll_wait) X_(epoll_watch) X_(eventfd)        \
+    X_(fcntl_get) X_(fcntl_pipe) X_(fcntl_set) X_(fdatasync) X_(flock) X_(fork) X_(fsync)          \
+    X_(ftruncate)                                                                                  \
     X_(futex_timed) X_(futex_wait) X_(getaddrinfo) X_(getaddrinfo_system) X_(getpeername)          \
-    X_(getrandom) X_(getsockname) X_(getsockopt) X_(getsockopt_error) X_(listen) X_(mmap)          \
-    X_(munmap) X_(nofile) X_(open) X_(openat) X_(poll) X_(pread) X_(pthread_attr_init)             \
+    X_(getrandom) X_(getsockname) X_(getsockopt) X_(getsockopt_cred) X_(getsockopt_domain)         \
+    X_(getsockopt_error) X_(getsockopt_pidfd) X_(if_indextoname) X_(if_nametoindex) X_(ioctl)      \
+    X_(ioctl_nxcl)                                                                                 \
+    X_(kill) X_(kill_group) X_(listen) X_(mkdir) X_(mmap) X_(munmap) X_(nofile) X_(open)           \
+    X_(open_device) X_(open_dir) X_(openat) X_(openat_new) X_(pidfd_open) X_(pipe2)                \
+    X_(pipe2_child) X_(poll) X_(pread) X_(preadv2) X_(pthread_attr_init)                           \
     X_(pthread_attr_setstacksize) X_(pthread_create) X_(pthread_setname_np) X_(pwrite)             \
-    X_(read_data) X_(read_event) X_(read_file) X_(readv) X_(sched_getaffinity) X_(send)            \
-    X_(sendmsg) X_(setsockopt) X_(shutdown) X_(sigtimedwait) X_(socket) X_(stat) X_(sysconf)       \
-    X_(timerfd_create) X_(timerfd_settime) X_(write_data) X_(write_event) X_(writev)
+    X_(read_data) X_(read_event) X_(read_file) X_(read_pipe) X_(read_report) X_(read_signal)       \
+    X_(readv) X_(recv_message) X_(recvmmsg) X_(rename) X_(reopen) X_(rmdir) X_(sched_getaffinity)  \
+    X_(send) X_(send_joined) X_(send_message) X_(sendfile) X_(sendmmsg) X_(sendmsg) X_(setsockopt) \
+    X_(shutdown) X_(signalfd) X_(sigtimedwait) X_(socket) X_(socketpair) X_(splice) X_(stat)       \
+    X_(sysconf) X_(tcgetattr) X_(tcsetattr) X_(timerfd_create) X_(timerfd_settime) X_(unlink)      \
+    X_(waitid) X_(waitpid) X_(write_data) X_(write_event) X_(writev)
 enum {
 #define CALL_ENUM(name_) C_##name_,
     CALLS(CALL_ENUM)
@@ -73,7 +97,20 @@ typedef struct fault {
     int call, effect, value, count; // value: errno, bytes or ms
 } fault;
 
-enum { FD_FREE, FD_DATA, FD_EVENT, FD_FILE, FD_STORED, FD_EPOLL_NEW, MOST_FDS = 1024 };
+// FD_CHILD: an end of a pipe that is not non-blocking yet: of a child, or of its report.
+// FD_PIPE: of another pipe of pipe2, which volt_copy reads only while it has bytes.
+enum {
+    FD_FREE,
+    FD_DATA,
+    FD_EVENT,
+    FD_FILE,
+    FD_STORED,
+    FD_CHILD,
+    FD_PIPE,
+    FD_SIGNAL,
+    FD_EPOLL_NEW,
+    MOST_FDS = 1024
+};
 static struct {
     fault f;
     int k;
@@ -83,6 +120,7 @@ static struct {
     int n_all;          // calls of all kinds, also while it is off: a spin shows here
     int n_open;         // descriptors
     int n_threads;      // started and not joined
+    int n_children;     // started and not collected
     int n_lists;        // address lists from getaddrinfo that are not freed
     int64_t mapped;     // bytes
     int64_t n_blocks, n_bytes; // of the allocator hook
@@ -95,6 +133,7 @@ static struct {
     int ep;
     struct epoll_event ev;
 } fd_interest[MOST_FDS];
+static int fd_original[MOST_FDS]; // of a terminal that was opened once more: the first descriptor
 static pthread_mutex_t fd_lock = PTHREAD_MUTEX_INITIALIZER;
 
 // Of one run: more is a spin. Byte by byte the longest run makes some 45000.
@@ -135,13 +174,23 @@ static int fails(int call) {
 
 // ---- descriptors
 
+// Called after a failure that the limit of descriptors may have caused.
+static void note_limit(int error) {
+    if (error == EMFILE && inject.f.effect == LIMIT) add(&inject.n_hits, 1);
+}
 static int opened(int fd, int kind) {
-    if (fd < 0 && errno == EMFILE && inject.f.effect == LIMIT) add(&inject.n_hits, 1);
+    if (fd < 0) note_limit(errno);
     if (fd < 0) return fd;
     CHECK(fd < MOST_FDS);
+    set(&fd_original[fd], fd);
     __atomic_store_n(&fd_kind[fd], (unsigned char)kind, __ATOMIC_RELEASE);
     add(&inject.n_open, 1);
     return fd;
+}
+static int opened_two(int rc, const int fd[2], int kind) {
+    opened(rc < 0 ? -1 : fd[0], kind);
+    if (rc == 0) opened(fd[1], kind);
+    return rc;
 }
 static int kind_of(int fd) {
     return fd >= 0 && fd < MOST_FDS ? __atomic_load_n(&fd_kind[fd], __ATOMIC_ACQUIRE) : FD_FREE;
@@ -175,6 +224,7 @@ static void note_interest(int ep, int op, int fd, const struct epoll_event *ev) 
 static void make_an_edge(int fd) {
     int error = errno;
     if (fd < 0 || fd >= MOST_FDS) return;
+    fd = get(&fd_original[fd]);
     pthread_mutex_lock(&fd_lock);
     struct epoll_event ev = fd_interest[fd].ev;
     if (fd_interest[fd].ep > 0 && (ev.events & EPOLLET))
@@ -187,9 +237,12 @@ static void make_an_edge(int fd) {
 
 #define VOLT_SYS(name_, ...) fault_##name_(__VA_ARGS__)
 #define VOLT_PANIC(text_) fail("%s", text_)
+#define VOLT_PIPE_MANY 2 // so that the copies of the scenarios ask for a larger pipe
 #define VOLT_FORK_WORD() NULL // as before Linux 4.14
+#define fault_cfgetospeed cfgetospeed
+#define fault_cfsetispeed cfsetispeed
+#define fault_cfsetospeed cfsetospeed
 #define fault_fstat fstat
-#define fault_ioctl ioctl
 #define fault_isatty isatty
 #define fault_madvise madvise
 #define fault_mincore mincore
@@ -198,14 +251,18 @@ static void make_an_edge(int fd) {
 
 #define FAULTY(call_, ...) (fails(C_##call_) ? -1 : call_(__VA_ARGS__))
 #define fault_bind(...) FAULTY(bind, __VA_ARGS__)
+#define fault_flock(...) FAULTY(flock, __VA_ARGS__)
 #define fault_getpeername(...) FAULTY(getpeername, __VA_ARGS__)
 #define fault_getsockname(...) FAULTY(getsockname, __VA_ARGS__)
+#define fault_ioctl(fd_, request_) \
+    (fails(request_ == TIOCNXCL ? C_ioctl_nxcl : C_ioctl) ? -1 : ioctl(fd_, request_))
 #define fault_listen(...) FAULTY(listen, __VA_ARGS__)
 #define fault_poll(...) FAULTY(poll, __VA_ARGS__)
 #define fault_sched_getaffinity(...) FAULTY(sched_getaffinity, __VA_ARGS__)
 #define fault_setsockopt(...) FAULTY(setsockopt, __VA_ARGS__)
-#define fault_shutdown(...) FAULTY(shutdown, __VA_ARGS__)
 #define fault_sysconf(...) FAULTY(sysconf, __VA_ARGS__)
+#define fault_tcgetattr(...) FAULTY(tcgetattr, __VA_ARGS__)
+#define fault_tcsetattr(...) FAULTY(tcsetattr, __VA_ARGS__)
 #define fault_timerfd_settime(...) FAULTY(timerfd_settime, __VA_ARGS__)
 
 #define OPENS(call_, kind_, ...) (fails(C_##call_) ? -1 : opened(call_(__VA_ARGS__), kind_))
@@ -214,9 +271,32 @@ static void make_an_edge(int fd) {
 static int fault_eventfd(unsigned n, int flags) {
     return flags && fails(C_eventfd) ? -1 : opened(eventfd(n, flags), FD_EVENT);
 }
-#define fault_open(...) OPENS(open, FD_FILE, __VA_ARGS__)
+static int fault_open(const char *path, int flags) {
+    int call = strncmp(path, "/proc/self/fd/", 14) == 0 ? C_reopen
+             : strncmp(path, "/dev/", 5) == 0           ? C_open_device
+             : flags & O_DIRECTORY                      ? C_open_dir
+                                                        : C_open;
+    int fd = fails(call) ? -1 : opened(open(path, flags), call == C_open ? FD_FILE : FD_DATA);
+    if (call == C_reopen && fd >= 0) set(&fd_original[fd], atoi(path + 14));
+    return fd;
+}
+#define fault_signalfd(...) OPENS(signalfd, FD_SIGNAL, __VA_ARGS__)
 #define fault_socket(...) OPENS(socket, FD_DATA, __VA_ARGS__)
 #define fault_timerfd_create(...) OPENS(timerfd_create, FD_DATA, __VA_ARGS__)
+
+static int fault_pipe2(int fd[2], int flags) {
+    int is_child = !(flags & O_NONBLOCK);
+    if (fails(is_child ? C_pipe2_child : C_pipe2)) return -1;
+    return opened_two(pipe2(fd, flags), fd, is_child ? FD_CHILD : FD_PIPE);
+}
+static int fault_socketpair(int domain, int type, int protocol, int fd[2]) {
+    if (fails(C_socketpair)) return -1;
+    return opened_two(socketpair(domain, type, protocol, fd), fd, FD_DATA);
+}
+
+// These return 0, or NULL, if they fail.
+#define fault_if_nametoindex(name_) (fails(C_if_nametoindex) ? 0 : if_nametoindex(name_))
+#define fault_if_indextoname(...) (fails(C_if_indextoname) ? NULL : if_indextoname(__VA_ARGS__))
 
 // These return the error itself.
 static int fault_pthread_attr_init(pthread_attr_t *a) {
@@ -301,7 +381,7 @@ static int64_t futex_deadline(int64_t deadline) {
 }
 
 static __thread long syscall_value;
-static __thread int syscall_effect;
+static __thread int syscall_effect, syscall_opens;
 static int syscall_fails(long number, long second) {
     int call = N_CALLS;
     syscall_value = -1;
@@ -310,6 +390,9 @@ static int syscall_fails(long number, long second) {
     if (number == SYS_epoll_pwait2) call = C_epoll_pwait2;
 #endif
     if (number == SYS_getrandom) call = C_getrandom;
+    if (number == SYS_getdents64) call = C_dirents;
+    if (number == SYS_pidfd_open) call = C_pidfd_open;
+    syscall_opens = call == C_pidfd_open;
     syscall_effect = call == N_CALLS ? PASS : fails(call);
     syscall_value = syscall_effect == ZERO ? 0 : -1;
     return syscall_effect == FAIL || syscall_effect == ZERO;
@@ -324,12 +407,15 @@ static __attribute__((noinline)) long say_more(int what, struct epoll_event *ev,
     }
     return n;
 }
-#define fault_syscall(number_, a_, b_, ...)                                                        \
-    (syscall_fails(number_, (intptr_t)(b_))                                                        \
+#define SECOND_OF(b_, ...) b_
+#define fault_syscall(number_, a_, ...)                                                            \
+    (syscall_fails(number_, (intptr_t)SECOND_OF(__VA_ARGS__, 0))                                   \
          ? syscall_value                                                                           \
-         : after_syscall((void *)(intptr_t)(b_), syscall(number_, a_, b_, __VA_ARGS__)))
+         : after_syscall((void *)(intptr_t)SECOND_OF(__VA_ARGS__, 0),                              \
+                         syscall(number_, a_, __VA_ARGS__)))
 static long after_syscall(void *b, long value) {
     int what = syscall_effect;
+    if (syscall_opens) return opened((int)value, FD_DATA);
     return what == BITS || what == HUPS ? say_more(what, (struct epoll_event *)b, value) : value;
 }
 // The first wait of an instance: at its start a runtime checks there that the call is available.
@@ -347,21 +433,33 @@ static int fault_epoll_wait(int ep, struct epoll_event *ev, int n, int ms) {
 
 // ---- reading and writing
 
-// Not for TCP: by epoll(7), a short count there means that the buffer is empty, or full.
+// Not for TCP: by epoll(7), a short count there means that the buffer is empty, or full. Not for
+// messages, which are not moved in part.
 static size_t shorten(int fd, size_t n) {
     size_t most = (size_t)inject.f.value;
-    return n > most && !is_inet(fd) ? most : n;
+    int type = socket_option(fd, SO_TYPE);
+    return n > most && !is_inet(fd) && (type < 0 || type == SOCK_STREAM) ? most : n;
+}
+static int read_call(int kind) {
+    return kind == FD_EVENT    ? C_read_event
+         : kind == FD_FILE     ? C_read_file
+         : kind == FD_CHILD    ? C_read_report
+         : kind == FD_SIGNAL   ? C_read_signal
+         : kind == FD_PIPE     ? C_read_pipe
+                               : C_read_data;
 }
 static ssize_t fault_read(int fd, void *buf, size_t n) {
-    int kind = kind_of(fd);
-    int call = kind == FD_EVENT ? C_read_event : kind == FD_FILE ? C_read_file : C_read_data;
-    int what = fails(call);
-    if (what == PASS || what == SHORT) return read(fd, buf, what == SHORT ? shorten(fd, n) : n);
+    int call = read_call(kind_of(fd)), what = fails(call);
+    if (what == PASS || what == SHORT) {
+        ssize_t rc = read(fd, buf, what == SHORT ? shorten(fd, n) : n);
+        if (call == C_read_report && rc > 0) note_limit(*(const int *)buf); // of the child
+        return rc;
+    }
     if (what == ZERO) return 0;
     uint64_t taken = 0; // EAGAIN of an eventfd: the counter is 0
     if (call == C_read_event && inject.f.value == EAGAIN && read(fd, &taken, sizeof taken) < 0)
         CHECK_EQ(errno, EAGAIN);
-    if (call == C_read_data && inject.f.value == EAGAIN) make_an_edge(fd);
+    if (call != C_read_event && inject.f.value == EAGAIN) make_an_edge(fd);
     errno = inject.f.value;
     return -1;
 }
@@ -376,8 +474,11 @@ static ssize_t fault_recv(int fd, void *buf, size_t n, int flags) {
     errno = inject.f.value;
     return -1;
 }
+// An append to a file counts as pwrite.
 static ssize_t fault_write(int fd, const void *buf, size_t n) {
-    int is_event = kind_of(fd) == FD_EVENT, what = fails(is_event ? C_write_event : C_write_data);
+    int kind = kind_of(fd), is_event = kind == FD_EVENT;
+    int what = fails(is_event ? C_write_event : kind == FD_STORED ? C_pwrite : C_write_data);
+    if (what == ZERO) return 0;
     if (what == PASS || what == SHORT) return write(fd, buf, what == SHORT ? shorten(fd, n) : n);
     uint64_t full = UINT64_MAX - 1; // EAGAIN of an eventfd: the counter is full
     if (is_event && inject.f.value == EAGAIN && write(fd, &full, sizeof full) < 0)
@@ -402,12 +503,64 @@ static ssize_t fault_readv(int fd, const struct iovec *iov, int n) {
     if (what == SHORT) return read(fd, iov->iov_base, shorten(fd, iov->iov_len));
     return what == PASS ? readv(fd, iov, n) : -1;
 }
+// The messages of recvmsg and sendmsg; without control data or address, on a stream, they count as
+// readv, and as the sendmsg of volt_writev.
+static int is_message(int fd, const struct msghdr *m) {
+    return m->msg_name || m->msg_control || socket_option(fd, SO_TYPE) != SOCK_STREAM;
+}
+static int is_joined(const struct msghdr *m) {
+    const struct cmsghdr *c = CMSG_FIRSTHDR(m);
+    return c && c->cmsg_level == IPPROTO_UDP && c->cmsg_type == 103; // UDP_SEGMENT
+}
+// Received descriptors are open from now on; the kernel closes those that exceed the limit.
+static void note_received(int fd, struct msghdr *m) {
+    int is_cut = m->msg_flags & MSG_CTRUNC && socket_option(fd, SO_DOMAIN) == AF_UNIX;
+    if (is_cut && inject.f.effect == LIMIT) add(&inject.n_hits, 1);
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+        for (size_t i = 0; i < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++) {
+            int got;
+            memcpy(&got, CMSG_DATA(c) + i * sizeof got, sizeof got);
+            opened(got, FD_DATA);
+        }
+    }
+}
+// The first part, or less.
+static struct msghdr shorten_message(int fd, const struct msghdr *m, struct iovec *part) {
+    struct msghdr one = *m;
+    *part = m->msg_iov[0];
+    part->iov_len = shorten(fd, part->iov_len);
+    one.msg_iov = part;
+    if (part->iov_len < m->msg_iov[0].iov_len) one.msg_iovlen = 1;
+    else one.msg_iov = m->msg_iov;
+    return one;
+}
 static ssize_t fault_recvmsg(int fd, struct msghdr *m, int flags) {
-    int what = fails_with_edge(C_readv, fd);
+    int what = fails_with_edge(is_message(fd, m) ? C_recv_message : C_readv, fd);
+    struct iovec part;
     CHECK(flags & MSG_DONTWAIT);
-    if (what == SHORT)
-        return recv(fd, m->msg_iov->iov_base, shorten(fd, m->msg_iov->iov_len), flags);
-    return what == PASS ? recvmsg(fd, m, flags) : -1;
+    if (what != PASS && what != SHORT) return -1;
+    struct msghdr one = what == SHORT ? shorten_message(fd, m, &part) : *m;
+    ssize_t n = recvmsg(fd, &one, flags);
+    if (n < 0) return n;
+    m->msg_namelen = one.msg_namelen;
+    m->msg_controllen = one.msg_controllen;
+    m->msg_flags = one.msg_flags;
+    note_received(fd, m);
+    return n;
+}
+// SHORT: fewer messages.
+static int fault_recvmmsg(int fd, struct mmsghdr *v, unsigned n, int flags, struct timespec *t) {
+    int what = fails_with_edge(C_recvmmsg, fd);
+    CHECK(flags & MSG_DONTWAIT);
+    if (what == SHORT && n > (unsigned)inject.f.value) n = (unsigned)inject.f.value;
+    return what == FAIL ? -1 : recvmmsg(fd, v, n, flags, t);
+}
+static int fault_sendmmsg(int fd, struct mmsghdr *v, unsigned n, int flags) {
+    int what = fails_with_edge(C_sendmmsg, fd);
+    CHECK(flags & MSG_NOSIGNAL);
+    if (what == SHORT && n > (unsigned)inject.f.value) n = (unsigned)inject.f.value;
+    return what == FAIL ? -1 : sendmmsg(fd, v, n, flags);
 }
 static ssize_t fault_writev(int fd, const struct iovec *iov, int n) {
     int what = fails_with_edge(C_writev, fd);
@@ -415,14 +568,28 @@ static ssize_t fault_writev(int fd, const struct iovec *iov, int n) {
     return what == PASS ? writev(fd, iov, n) : -1;
 }
 static ssize_t fault_sendmsg(int fd, const struct msghdr *m, int flags) {
-    int what = fails_with_edge(C_sendmsg, fd);
+    int call = is_joined(m) ? C_send_joined : is_message(fd, m) ? C_send_message : C_sendmsg;
+    int what = fails_with_edge(call, fd);
+    struct iovec part;
     CHECK(flags & MSG_NOSIGNAL);
-    if (what == SHORT)
-        return send(fd, m->msg_iov->iov_base, shorten(fd, m->msg_iov->iov_len), flags);
-    return what == PASS ? sendmsg(fd, m, flags) : -1;
+    if (what != PASS && what != SHORT) return -1;
+    struct msghdr one = what == SHORT ? shorten_message(fd, m, &part) : *m;
+    return sendmsg(fd, &one, flags);
+}
+// One of both is a pipe; the other may be waited for.
+static ssize_t fault_splice(int from, off_t *at, int to, off_t *there, size_t n, unsigned flags) {
+    int what = fails_with_edge(C_splice, from);
+    if (what == FAIL && inject.f.value == EAGAIN) make_an_edge(to);
+    if (what == SHORT && n > (size_t)inject.f.value) n = (size_t)inject.f.value;
+    return what == FAIL ? -1 : splice(from, at, to, there, n, flags);
+}
+static ssize_t fault_sendfile(int fd, int file, off_t *at, size_t n) {
+    int what = fails_with_edge(C_sendfile, fd);
+    if (what == SHORT && n > (size_t)inject.f.value) n = (size_t)inject.f.value;
+    return what == FAIL ? -1 : sendfile(fd, file, at, n);
 }
 
-// ---- opening and closing
+// ---- opening and closing// ---- opening and closing
 
 static int accept_with(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
     if (get(&inject.n_short_accepts) > 0 && add(&inject.n_short_accepts, -1) >= 0) {
@@ -437,6 +604,14 @@ static int fault_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags)
 // Called where accept4 is refused.
 static int fault_accept(int fd, struct sockaddr *sa, socklen_t *len) {
     return accept_with(fd, sa, len, 0);
+}
+// ENOTCONN: the connection has ended.
+static int fault_shutdown(int fd, int how) {
+    int what = fails(C_shutdown), error = errno;
+    if (what == FAIL && error != ENOTCONN) return -1;
+    int rc = shutdown(fd, how);
+    if (what == FAIL) errno = error;
+    return what == FAIL ? -1 : rc;
 }
 // An interrupted connect continues.
 static int fault_connect(int fd, const struct sockaddr *sa, socklen_t len) {
@@ -458,15 +633,29 @@ static int fault_close(int fd) {
 static int fault_fcntl(int fd, int op, ...) {
     va_list ap;
     va_start(ap, op);
-    int flags = op == F_GETFL ? 0 : va_arg(ap, int);
+    int flags = op == F_GETFL || op == F_GETFD ? 0 : va_arg(ap, int);
     va_end(ap);
-    if (fails(op == F_GETFL ? C_fcntl_get : C_fcntl_set)) return -1;
+    if (op == F_GETFD) return fcntl(fd, op);
+    if (op == F_DUPFD_CLOEXEC) return opened(fcntl(fd, op, flags), FD_DATA);
+    if (fails(op == F_GETFL        ? C_fcntl_get
+              : op == F_SETPIPE_SZ ? C_fcntl_pipe
+                                   : C_fcntl_set))
+        return -1;
+    if (kind_of(fd) == FD_CHILD && op == F_SETFL && flags & O_NONBLOCK) // of this process
+        __atomic_store_n(&fd_kind[fd], (unsigned char)FD_DATA, __ATOMIC_RELEASE);
     return fcntl(fd, op, flags);
 }
+enum { PEERPIDFD = 77 }; // SO_PEERPIDFD, which older headers lack
 static int fault_getsockopt(int fd, int level, int name, void *value, socklen_t *len) {
-    return fails(name == SO_ERROR ? C_getsockopt_error : C_getsockopt)
-               ? -1
-               : getsockopt(fd, level, name, value, len);
+    int is_pidfd = level == SOL_SOCKET && name == PEERPIDFD;
+    int call = name == SO_ERROR    ? C_getsockopt_error
+             : name == SO_PEERCRED ? C_getsockopt_cred
+             : name == SO_DOMAIN   ? C_getsockopt_domain
+             : is_pidfd            ? C_getsockopt_pidfd
+                                   : C_getsockopt;
+    int rc = fails(call) ? -1 : getsockopt(fd, level, name, value, len);
+    if (is_pidfd) opened(rc < 0 ? -1 : *(int *)value, FD_DATA);
+    return rc;
 }
 static int epoll_call(int op, const struct epoll_event *ev) {
     if (op != EPOLL_CTL_ADD) return op == EPOLL_CTL_MOD ? C_epoll_mod : C_epoll_del;
@@ -491,8 +680,26 @@ static int fault_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
 
 #define fault_fdatasync(...) FAULTY(fdatasync, __VA_ARGS__)
 #define fault_fsync(...) FAULTY(fsync, __VA_ARGS__)
-#define fault_openat(...) OPENS(openat, FD_STORED, __VA_ARGS__)
+#define fault_chmod(...) FAULTY(chmod, __VA_ARGS__)
+#define fault_chown(...) FAULTY(chown, __VA_ARGS__)
+#define fault_ftruncate(...) FAULTY(ftruncate, __VA_ARGS__)
+#define fault_mkdir(...) FAULTY(mkdir, __VA_ARGS__)
+#define fault_rename(...) FAULTY(rename, __VA_ARGS__)
+#define fault_rmdir(...) FAULTY(rmdir, __VA_ARGS__)
 #define fault_stat(...) FAULTY(stat, __VA_ARGS__)
+#define fault_unlink(...) FAULTY(unlink, __VA_ARGS__)
+static int fault_openat(int dir, const char *path, int flags, unsigned mode) {
+    if (flags & O_EXCL && fails(C_openat_new)) return -1;
+    return fails(C_openat) ? -1 : opened(openat(dir, path, flags, mode), FD_STORED);
+}
+static ssize_t fault_preadv2(int fd, const struct iovec *iov, int n, off_t at, int flags) {
+    int what = fails(C_preadv2);
+    struct iovec part = iov[0];
+    if (what == ZERO) return 0;
+    if (what != SHORT) return what == FAIL ? -1 : preadv2(fd, iov, n, at, flags);
+    part.iov_len = shorten(fd, part.iov_len);
+    return preadv2(fd, &part, 1, at, flags);
+}
 static ssize_t fault_pread(int fd, void *buf, size_t n, off_t at) {
     int what = fails(C_pread);
     if (what == ZERO) return 0;
@@ -502,6 +709,40 @@ static ssize_t fault_pwrite(int fd, const void *buf, size_t n, off_t at) {
     int what = fails(C_pwrite);
     if (what == ZERO) return 0;
     return what == FAIL ? -1 : pwrite(fd, buf, what == SHORT ? shorten(fd, n) : n, at);
+}
+
+// ---- child processes
+
+// volt__sys_start_child is of volt.h, in which this macro is used.
+#define VOLT_START_CHILD(child_)                                                                   \
+    (fails(C_fork) ? -inject.f.value : started_child(volt__sys_start_child(child_)))
+static int started_child(int pid) {
+    if (pid > 0) add(&inject.n_children, 1);
+    return pid;
+}
+// ECHILD: another part of the program has ended and collected the child.
+static void steal_child(pid_t pid) {
+    int error = errno;
+    kill(pid, SIGKILL);
+    if (waitpid(pid, NULL, 0) == pid) add(&inject.n_children, -1);
+    errno = error;
+}
+static pid_t fault_waitpid(pid_t pid, int *status, int flags) {
+    int what = fails(C_waitpid);
+    if (what == FAIL && inject.f.value == ECHILD) steal_child(pid);
+    pid_t rc = what == FAIL ? -1 : waitpid(pid, status, flags);
+    if (rc > 0) add(&inject.n_children, -1);
+    return rc;
+}
+static int fault_waitid(idtype_t type, id_t id, siginfo_t *info, int flags) {
+    int what = fails(C_waitid);
+    if (what == FAIL && inject.f.value == ECHILD) steal_child((pid_t)id);
+    int rc = what == FAIL ? -1 : waitid(type, id, info, flags);
+    if (rc == 0 && info->si_pid > 0 && !(flags & WNOWAIT)) add(&inject.n_children, -1);
+    return rc;
+}
+static int fault_kill(pid_t pid, int signal) {
+    return fails(pid < 0 ? C_kill_group : C_kill) ? -1 : kill(pid, signal);
 }
 
 // ---- names: hosts are defined here. "3.test" has three addresses, "dial.test" those of the ports

@@ -368,7 +368,7 @@ STATE(files, volt_file_op op; struct stat st; int file, fd; char path[32]; char 
         KEEP_AWAIT(volt_file_stat(cx, &s->op, s->path, &s->st));
         if (s->first == 0) CHECK_EQ(s->st.st_size, FILE_LEN);
         VOLT_AWAIT(s->rc, volt_file_close(cx, &s->op, s->fd));
-        if (kind_of(s->fd) != FD_FREE) drop(s->fd); // close was not called
+        CHECK(kind_of(s->fd) != FD_STORED);
         KEEP(s->rc);
     }
     VOLT_AWAIT(s->rc, volt_file_save(cx, &s->op, s->path, s->out + 50, 50, 0600));

@@ -19,7 +19,13 @@
 #  undef eventfd
 #  undef madvise
 #  undef getsockopt
+#  undef setsockopt
 #  undef epoll_ctl
+#  undef sendmsg
+#  undef recvmmsg
+#  undef sendmmsg
+#  undef preadv2
+#  undef splice
 #  undef syscall
 #endif
 

@@ -21,29 +21,30 @@ MODEL_PROGRAMS = $(MODEL_FILES:%=build/model/$(MODEL_CC)/%)
 MODEL_SHIPPED = $(patsubst %,build/model/$(MODEL_CC)-shipped/%,\
 	$(filter-out model_litmus model_world,$(MODEL_FILES)))
 MODEL_EXPECTED := tests/model/expected.txt
+# $(1): programs, $(2): options. The programs run side by side; one that crashes prints no sum, but fails.
+MODEL_RUN = rm -rf build/log/$@; mkdir -p build/log/$@; status=0; \
+	printf '%s\n' $(1) | xargs -P $(JOBS) -I{} sh -c 'log=build/log/$@/$$(basename {}); \
+		./{} $(2) $(ONE) >$$log; status=$$?; cat $$log; exit $$status' || status=$$?; \
+	$(MODEL_SUM) && exit $$status
 MODEL_SUM = awk '/^[a-z_]+: [0-9]+ passed, [0-9]+ failed$$/ { p += $$2; f += $$4 } \
 	END { printf "$@: %d passed, %d failed\n", p, f; exit !p || f }' build/log/$@/*
 
-model: $(MODEL_PROGRAMS)
+model:
+	$(MAKE_ALL) $(MODEL_PROGRAMS)
 ifdef REPLAY
-	@for p in $^; do ./$$p -r '$(REPLAY)' || exit 1; done
+	@for p in $(MODEL_PROGRAMS); do ./$$p -r '$(REPLAY)' || exit 1; done
 else
 	@sed -n 's/^\([a-z][a-z0-9_]*\)\t.*/\1/p' $(MODEL_EXPECTED) | while read s; do \
 		grep -q "^SCENARIO($$s[,)]" tests/model/model_*.c || \
 			{ echo "$(MODEL_EXPECTED): no scenario $$s"; exit 1; }; \
 	done
-	@rm -rf build/log/$@; mkdir -p build/log/$@
-	@for p in $^; do \
-		./$$p $(MODEL_FLAGS) -e $(MODEL_EXPECTED) $(ONE) | tee build/log/$@/$${p##*/}; \
-	done
-	@$(MODEL_SUM)
+	@$(call MODEL_RUN,$(MODEL_PROGRAMS),$(MODEL_FLAGS) -e $(MODEL_EXPECTED))
 endif
 # The shipped form, without assertions: these add atomic operations, one of which may acquire in
 # place of the code. The graphs differ from those of expected.txt.
-model-shipped: $(MODEL_SHIPPED)
-	@rm -rf build/log/$@; mkdir -p build/log/$@
-	@for p in $^; do ./$$p $(ONE) | tee build/log/$@/$${p##*/}; done
-	@$(MODEL_SUM)
+model-shipped:
+	$(MAKE_ALL) $(MODEL_SHIPPED)
+	@$(call MODEL_RUN,$(MODEL_SHIPPED))
 model-full:
 	@$(MAKE) --no-print-directory model MODEL_FLAGS=-l
 	@$(MAKE) --no-print-directory model-shipped

@@ -123,6 +123,19 @@ static volt_poll read_across_pages(volt_cx *cx, void *arg) {
     }
     VOLT_END(r->got);
 }
+// The same with a wait for readiness, and reads outside of it.
+static volt_poll read_when_ready(volt_cx *cx, void *arg) {
+    reader *r = arg;
+    VOLT_BEGIN(cx, r);
+    while (r->got < r->want) {
+        VOLT_AWAIT(r->rc, volt_read_ready(cx, file));
+        if (r->rc == 0) r->rc = volt_try_read(cx, file, r->buf, sizeof r->buf);
+        if (r->rc == -EAGAIN) continue;
+        if (r->rc < 0) VOLT_RETURN(r->rc);
+        r->got += r->rc;
+    }
+    VOLT_END(r->got);
+}
 static volt__fd *entry(void) { return volt__fd_lookup(&rt->fds, file); }
 // The file is registered at worker 0, which is to run the reader.
 static void start_with(volt_fn *fn, unsigned flags, int want) {
@@ -203,6 +216,15 @@ SCENARIO(fd_short_read_across_pages_event) {
     VMC_ASSERT(result() == 2);
     end_fd();
 }
+// An attempt outside a wait finds nothing, and clears the readiness, but not that of a later event.
+SCENARIO(fd_try_read_event) {
+    start_with(read_when_ready, 0, 1);
+    int t = vmc_spawn(byte_comes, NULL);
+    run_reader();
+    vmc_join(t);
+    VMC_ASSERT(result() == 1);
+    end_fd();
+}
 
 // ---- closing
 
@@ -231,6 +253,15 @@ SCENARIO(fd_read_close) {
 // Nothing to read: the reader is about to wait while the file is closed.
 SCENARIO(fd_wait_close) {
     start(0, 1);
+    int t = vmc_spawn(close_it, NULL);
+    run_reader();
+    vmc_join(t);
+    VMC_ASSERT(result() == -EBADF);
+    check_closed();
+    end_fd();
+}
+SCENARIO(fd_ready_close) {
+    start_with(read_when_ready, 0, 1);
     int t = vmc_spawn(close_it, NULL);
     run_reader();
     vmc_join(t);

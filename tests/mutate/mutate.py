@@ -586,7 +586,7 @@ class Program:
     def build(self, root, out, level="-O1"):
         """From the tree below `root`, laid out like the repository."""
         if self.kind != "model":
-            return compiles(["gcc", *PLAIN, level, "-pthread", *self.flags,
+            return compiles(["gcc", f"-I{root}", *PLAIN, level, "-pthread", *self.flags,
                              f"{root}/{self.source}", WHICH, "-o", out])
         return compiles(["gcc", f"-I{root}", *PLAIN, *MODEL, self.source, "-o", out + ".o"]) and \
             compiles([*OBJCOPY, out + ".o"]) and \
@@ -745,8 +745,11 @@ class Session:
             with open(path + ".tmp", "w") as f:
                 json.dump([self.first_run(program, path, name) for name in program.names(path)], f)
             os.rename(path + ".tmp", log)
-        asks = []
-        for name, seconds, places, why in json.loads(text_of(log)):
+        asks, tests = [], json.loads(text_of(log))
+        in_time = [places for _, seconds, places, _ in tests if seconds is not None]
+        if in_time and not any(in_time):
+            sys.exit(f"mutate: {program.name} reaches no mutant: was it compiled with {HEADER}?")
+        for name, seconds, places, why in tests:
             if why:
                 print(f"{program.name} {name}: left out: {why}", flush=True)
             elif seconds is not None:

@@ -22,9 +22,18 @@ epoll_pwait2       ENOSYS EPERM EINVAL guest history rescue
 EPOLLEXCLUSIVE     IGNORE ENOSYS EPERM EINVAL rescue public
 membarrier         ENOSYS EPERM EINVAL task sync_stress
 SO_PROTOCOL          ENOPROTOOPT         net regress answers
+recvmmsg           ENOSYS EPERM EINVAL datagrams
+sendmmsg           ENOSYS EPERM EINVAL datagrams
+pidfd_open         ENOSYS EPERM EINVAL process
+SO_PEERPIDFD       ENOPROTOOPT         unix
+preadv2            ENOSYS EOPNOTSUPP EPERM EINVAL dirs files
+splice             ENOSYS EPERM EINVAL streams
+UDP_SEGMENT        IGNORE EIO EINVAL   datagrams
+UDP_GRO            ENOPROTOOPT         datagrams
 '
 # EPERM and EINVAL once more for all together, in quick tests.
-together='accept4 eventfd FUTEX_WAIT_BITSET getrandom MADV_WIPEONFORK epoll_pwait2 membarrier'
+together='accept4 eventfd FUTEX_WAIT_BITSET getrandom MADV_WIPEONFORK epoll_pwait2 membarrier
+    recvmmsg sendmmsg pidfd_open preadv2 splice'
 slow='brackets idle steps queues ring_caps timers word'
 
 # Tests that need a call: the call or call=answer, program, test, reason.
@@ -87,9 +96,12 @@ run() {
     outputs "$@" | sum_up "$name" | tee -a "$dir/log/sum"
 }
 
-# set_all ANSWER OF_EPOLLEXCLUSIVE  Sets the answer of every call.
+# set_all ANSWER OTHER  Sets the answer of every call; OTHER is that of flags which may be ignored.
 set_all() {
-    OLD_KERNEL="EPOLLEXCLUSIVE=$2 SO_PROTOCOL=ENOPROTOOPT"
+    OLD_KERNEL="EPOLLEXCLUSIVE=$2 UDP_SEGMENT=$2"
+    for option in SO_PROTOCOL SO_PEERPIDFD UDP_GRO; do
+        OLD_KERNEL="$OLD_KERNEL $option=ENOPROTOOPT"
+    done
     for call in $together; do OLD_KERNEL="$OLD_KERNEL $call=$1"; done
     export OLD_KERNEL
 }

@@ -19,6 +19,15 @@
 //   epoll_pwait2       5.11               ENOSYS                  filters
 //   membarrier         4.14 (the command) EINVAL, older ENOSYS    filters
 //   SO_PROTOCOL        2.6.32             ENOPROTOOPT
+//   recvmmsg           2.6.33             ENOSYS                  filters
+//   sendmmsg           3.0                ENOSYS                  filters
+//   pidfd_open         5.3                ENOSYS                  filters
+//   SO_PEERPIDFD       6.5                ENOPROTOOPT
+//   preadv2            4.6; its RWF_NOWAIT ENOSYS, EOPNOTSUPP     filters; EOPNOTSUPP of some file
+//                      4.14                                       systems
+//   splice             2.6.17             ENOSYS                  filters; EINVAL of some files
+//   UDP_SEGMENT        4.18               IGNORE: as one datagram EIO, EINVAL of a route or device
+//   UDP_GRO            5.0                ENOPROTOOPT
 //
 // A filter (seccomp) answers with the error that its author chose: mostly EPERM, and ENOSYS to
 // calls that are newer than the filter; EINVAL stands for the rest. The flags of epoll_ctl lie
@@ -35,6 +44,8 @@
 #  define _GNU_SOURCE 1
 #endif
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -45,11 +56,13 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define OLD_CALLS(X_)                                                                              \
     X_(accept4) X_(eventfd) X_(FUTEX_WAIT_BITSET) X_(getrandom) X_(MADV_WIPEONFORK)                \
-    X_(EPOLLEXCLUSIVE) X_(epoll_pwait2) X_(membarrier) X_(SO_PROTOCOL)
+    X_(EPOLLEXCLUSIVE) X_(epoll_pwait2) X_(membarrier) X_(SO_PROTOCOL) X_(recvmmsg) X_(sendmmsg)   \
+    X_(pidfd_open) X_(SO_PEERPIDFD) X_(preadv2) X_(splice) X_(UDP_SEGMENT) X_(UDP_GRO)
 enum {
 #define OLD_ENUM(name_) OLD_##name_,
     OLD_CALLS(OLD_ENUM)
@@ -61,6 +74,7 @@ static const char *const old_names[] = {
 };
 
 enum { OLD_IGNORE = -1 };
+enum { OLD_OPTION_SEGMENT = 103, OLD_OPTION_GRO = 104, OLD_CONTROL = 2048 };
 static const struct {
     const char *name;
     int error;
@@ -68,6 +82,8 @@ static const struct {
                     { "EPERM", EPERM },
                     { "EINVAL", EINVAL },
                     { "ENOPROTOOPT", ENOPROTOOPT },
+                    { "EOPNOTSUPP", EOPNOTSUPP },
+                    { "EIO", EIO },
                     { "IGNORE", OLD_IGNORE } };
 enum { OLD_N_ANSWERS = sizeof old_answers / sizeof old_answers[0] };
 
@@ -94,9 +110,59 @@ static inline int old_madvise(void *p, size_t size, int advice) {
 }
 static inline int old_getsockopt(int fd, int level, int name, void *value, socklen_t *len) {
     int is_protocol = level == SOL_SOCKET && name == SO_PROTOCOL;
+    int is_peer_pidfd = level == SOL_SOCKET && name == 77; // SO_PEERPIDFD
+    int is_segment = level == IPPROTO_UDP && name == OLD_OPTION_SEGMENT;
     if (is_protocol && old_refuses(OLD_SO_PROTOCOL)) return -1;
+    int type;
+    socklen_t type_len = sizeof type;
+    if (is_peer_pidfd && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) < 0) return -1;
+    if (is_peer_pidfd && old_refuses(OLD_SO_PEERPIDFD)) return -1;
+    if (is_segment && old_refuses(OLD_UDP_SEGMENT)) {
+        if (errno != OLD_IGNORE) return getsockopt(fd, level, name, value, len); // it is known
+        errno = ENOPROTOOPT;
+        return -1;
+    }
     return getsockopt(fd, level, name, value, len);
 }
+static inline int old_setsockopt(int fd, int level, int name, const void *value, socklen_t len) {
+    int is_gro = level == IPPROTO_UDP && name == OLD_OPTION_GRO;
+    return is_gro && old_refuses(OLD_UDP_GRO) ? -1 : setsockopt(fd, level, name, value, len);
+}
+// Copies the control data of a message without the item of UDP_SEGMENT, at most OLD_CONTROL bytes.
+// Returns 0 if it has none.
+static inline int old_drop_segment(const struct msghdr *from, struct msghdr *to, char *room) {
+    int is_found = 0;
+    *to = *from;
+    to->msg_control = room;
+    to->msg_controllen = 0;
+    for (size_t at = 0, step; at + CMSG_LEN(0) <= from->msg_controllen; at += step) {
+        struct cmsghdr head;
+        const char *item = (const char *)from->msg_control + at;
+        memcpy(&head, item, sizeof head);
+        step = CMSG_SPACE(head.cmsg_len - CMSG_LEN(0));
+        if (head.cmsg_len < CMSG_LEN(0) || from->msg_controllen - at < head.cmsg_len) break;
+        if (head.cmsg_level == IPPROTO_UDP && head.cmsg_type == OLD_OPTION_SEGMENT) {
+            is_found = 1;
+            continue;
+        }
+        if (to->msg_controllen + step > OLD_CONTROL) abort();
+        memcpy(room + to->msg_controllen, item, head.cmsg_len);
+        to->msg_controllen += step;
+    }
+    if (to->msg_controllen == 0) to->msg_control = NULL;
+    return is_found;
+}
+static inline ssize_t old_sendmsg(int fd, const struct msghdr *m, int flags) {
+    struct msghdr plain;
+    char room[OLD_CONTROL] __attribute__((aligned(16)));
+    if (!old_drop_segment(m, &plain, room) || !old_refuses(OLD_UDP_SEGMENT))
+        return sendmsg(fd, m, flags);
+    return errno == OLD_IGNORE ? sendmsg(fd, &plain, flags) : -1;
+}
+#define old_recvmmsg(...) (old_refuses(OLD_recvmmsg) ? -1 : (recvmmsg)(__VA_ARGS__))
+#define old_sendmmsg(...) (old_refuses(OLD_sendmmsg) ? -1 : (sendmmsg)(__VA_ARGS__))
+#define old_preadv2(...) (old_refuses(OLD_preadv2) ? -1 : (preadv2)(__VA_ARGS__))
+#define old_splice(...) (old_refuses(OLD_splice) ? -1 : (splice)(__VA_ARGS__))
 static inline int old_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
     if (!(ev->events & EPOLLEXCLUSIVE) || !old_refuses(OLD_EPOLLEXCLUSIVE))
         return epoll_ctl(ep, op, fd, ev);
@@ -116,6 +182,7 @@ static inline int old_refuses_syscall(long number, ...) {
     if ((op & OPERATION) == WAIT_BITSET) return old_refuses(OLD_FUTEX_WAIT_BITSET);
     if (number == SYS_getrandom) return old_refuses(OLD_getrandom);
     if (number == SYS_membarrier) return old_refuses(OLD_membarrier);
+    if (number == SYS_pidfd_open) return old_refuses(OLD_pidfd_open);
     return number == SYS_epoll_pwait2 && old_refuses(OLD_epoll_pwait2);
 }
 
@@ -124,7 +191,13 @@ static inline int old_refuses_syscall(long number, ...) {
 #define eventfd(...) old_eventfd(__VA_ARGS__)
 #define madvise(...) old_madvise(__VA_ARGS__)
 #define getsockopt(...) old_getsockopt(__VA_ARGS__)
+#define setsockopt(...) old_setsockopt(__VA_ARGS__)
 #define epoll_ctl(...) old_epoll_ctl(__VA_ARGS__)
+#define sendmsg(...) old_sendmsg(__VA_ARGS__)
+#define recvmmsg(...) old_recvmmsg(__VA_ARGS__)
+#define sendmmsg(...) old_sendmmsg(__VA_ARGS__)
+#define preadv2(...) old_preadv2(__VA_ARGS__)
+#define splice(...) old_splice(__VA_ARGS__)
 #define syscall(...) (old_refuses_syscall(__VA_ARGS__) ? -1 : (syscall)(__VA_ARGS__))
 
 static inline int old_find_call(const char *name, size_t n) {

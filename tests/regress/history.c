@@ -735,18 +735,24 @@ static volt_poll callee_run(volt_cx *cx, void *arg) {
 }
 static volt_rt *called_rt; // NULL: hooks do not call back
 static int n_calls_back;
+static int n_inside; // hooks that may call back; sequentially consistent with called_rt
 static __thread int is_inside;
-static void call_back(void) {
+static void use_runtime(volt_rt *rt) {
     static bulky zero;
     volt_counters counters;
-    volt_rt *rt = READ(called_rt);
-    if (!rt || is_inside || READ(n_calls_back) >= CALLS_BACK) return;
-    is_inside = 1;
-    COUNT(n_calls_back);
     volt_stats(rt, &counters);
     volt_wake(callee_waker);
     int rc = volt_rt_spawn(rt, NULL, bulky_run, &zero, sizeof zero);
     CHECK(rc == 0 || rc == -ESHUTDOWN);
+    COUNT(n_calls_back);
+}
+static void call_back(void) {
+    if (is_inside) return;
+    is_inside = 1;
+    __atomic_add_fetch(&n_inside, 1, __ATOMIC_SEQ_CST);
+    volt_rt *rt = __atomic_load_n(&called_rt, __ATOMIC_SEQ_CST);
+    if (rt && READ(n_calls_back) < CALLS_BACK) use_runtime(rt);
+    __atomic_sub_fetch(&n_inside, 1, __ATOMIC_SEQ_CST);
     is_inside = 0;
 }
 static void *calling_alloc(void *user, size_t size, size_t align) {
@@ -795,8 +801,9 @@ TEST(hooks_may_call_volt) {
     WRITE(n_calls_back, CALLS_BACK - 1);
     CHECK(volt_shutdown(rt, 0) > 0); // the log calls back
     CHECK(test_log.n[VOLT_LOG_STILL_ALIVE] > 0);
-    UNTIL(READ(n_calls_back) == CALLS_BACK);
-    WRITE(called_rt, NULL);
+    UNTIL(READ(n_calls_back) >= CALLS_BACK);
+    __atomic_store_n(&called_rt, NULL, __ATOMIC_SEQ_CST);
+    UNTIL(__atomic_load_n(&n_inside, __ATOMIC_SEQ_CST) == 0);
     WRITE(may_callee_end, 1);
     volt_wake(callee_waker);
     volt_waker_release(callee_waker);

@@ -1281,6 +1281,6 @@ static void app_turns(void) {
 #define APPS(X_)                                                                                   \
     X_(echo) X_(proxy) X_(pipeline) X_(retry) X_(ticker) X_(chat) X_(silence) X_(rescue)           \
     X_(fairness) X_(volley) X_(lending) X_(refused) X_(dialling) X_(placing)                       \
-    X_(turns)
+    X_(turns) X_(pongs)
 
 #endif // VOLT_SIM_APPS_H

@@ -262,8 +262,7 @@ static volt_poll files_run(volt_cx *cx, op_files *o, int id) {
     if (o->rc >= 0) {
         VOLT_AWAIT(o->rc, file_parts(cx, &o->f, id));
         VOLT_AWAIT(o->f.rc, volt_file_close(cx, &o->f.op, o->f.fd));
-        // close was not called
-        if (file_has_failed(&o->f, id) && o->f.rc != -EINTR) sim_close(o->f.fd);
+        file_has_failed(&o->f, id); // it is closed in any case
         if (o->f.rc == -ECANCELED) o->rc = o->f.rc;
     }
     is_path_used[o->f.i] = 0;

@@ -5,7 +5,7 @@
 #define VOLT_SIM_GRAMMAR_H
 
 #include "guest.h"
-#include "turns.h"
+#include "processes.h"
 
 enum { FAN = 4, CHUNK = 48, PIPE_BYTES = 5 };
 
@@ -716,18 +716,6 @@ typedef struct op_both {
     int fd, peer, n;
     int64_t rc, in, out;
 } op_both;
-static void both_peer(void *arg) {
-    int fd = (int)(intptr_t)arg;
-    char buf[256];
-    for (int i = 0; i < 6; i++) {
-        sim_nap(1 + sim_below(400000));
-        if (sim_below(2))
-            while (sim_write(fd, "x", 1) < 0 && errno == EINTR) {}
-        else
-            while (sim_read(fd, buf, sizeof buf) < 0 && errno == EINTR) {}
-    }
-    sim_close(fd);
-}
 static int both_open(op_both *o) {
     int fd[2];
     if (!may_start_thread() || sim_socketpair(AF_UNIX, SOCK_STREAM, 0, fd) < 0) return 0;
@@ -765,14 +753,28 @@ typedef struct victim {
     volt_frame frame;
     int id, fd;
     unsigned char buf[8]; // larger than any message
-    int64_t rc;
+    int how;
+    int64_t rc, n;
 } victim;
+enum { VICTIM_READS, VICTIM_CALLS, VICTIM_WAITS, N_VICTIMS };
+static int64_t victim_call(int fd, void *arg) {
+    victim *v = (victim *)arg;
+    int64_t n = sim_read(fd, v->buf, sizeof v->buf);
+    return n < 0 ? -errno : n;
+}
+static volt_poll victim_wait(volt_cx *cx, victim *v) {
+    if (v->how == VICTIM_CALLS) return volt_io(cx, v->fd, VOLT_IN, victim_call, v);
+    if (v->how == VICTIM_WAITS) return volt_read_ready(cx, v->fd);
+    return volt_read_exact(cx, v->fd, v->buf, sizeof v->buf);
+}
 static volt_poll victim_body(volt_cx *cx, victim *v) {
     VOLT_BEGIN(cx, v);
-    VOLT_AWAIT(v->rc, volt_read_exact(cx, v->fd, v->buf, sizeof v->buf));
-    for (int64_t i = 0; i < volt_progress(&v->frame); i++)
-        SIM_CHECK(v->buf[i] == 0xee); // only bytes of the other end
-    SIM_CHECK(v->rc == -EBADF || (v->rc == -ECANCELED && may_be_cancelled(v->id)) || prog.may_fail);
+    VOLT_AWAIT(v->rc, victim_wait(cx, v));
+    v->n = v->how == VICTIM_READS ? volt_progress(&v->frame) : v->rc;
+    for (int64_t i = 0; i < v->n; i++) SIM_CHECK(v->buf[i] == 0xee); // only bytes of the other end
+    SIM_CHECK(v->rc == -EBADF || (v->rc == -ECANCELED && may_be_cancelled(v->id)) ||
+              prog.may_fail || (v->how == VICTIM_CALLS && v->rc > 0) ||
+              (v->how == VICTIM_WAITS && v->rc == 0));
     VOLT_END(v->id);
 }
 static volt_poll victim_run(volt_cx *cx, void *arg) {
@@ -818,6 +820,7 @@ static int close_open(volt_cx *cx, op_close *o) {
         memset(&v, 0, sizeof v);
         v.id = o->id[o->n] = note_task();
         v.fd = o->fd[0];
+        v.how = (int)prog_below(N_VICTIMS);
         if (v.id < 0) break;
         prog.note[v.id].spawned_at = prog.n_polls;
         note_spawned(v.id, VOLT_SPAWN(cx, &o->h[o->n], victim_run, v));
@@ -1020,7 +1023,9 @@ static volt_poll across_run(volt_cx *cx, op_across *o);
     X_(SPAWN, 7) X_(GROUP, 3) X_(STOP, 3) X_(TCP, 5) X_(PAIR, 4) X_(PIPE, 2) X_(WAKER, 2)          \
     X_(ACROSS, 2) X_(COMPUTE, 1) X_(SET, 2) X_(REUSE, 3) X_(EACH, 2) X_(LIMITED, 2) X_(BURST, 1)   \
     X_(GIANT, 1) X_(BOTH, 2) X_(VECTOR, 2) X_(CLOSE, 4) X_(JOB, 4) X_(JOBS, 2) X_(PLACE, 4)        \
-    X_(FILES, 2) X_(NAME, 3) X_(DIAL, 2) X_(TURN, 20)
+    X_(FILES, 2) X_(NAME, 3) X_(DIAL, 2) X_(TURN, 20) X_(PACKETS, 5) X_(TRICKLE, 6)                \
+    X_(DUO, 2) X_(COPY, 4) X_(RELAY, 3) X_(SEND, 3) X_(LINES, 6) X_(SIGNALS, 2) X_(PROCESS, 4)     \
+    X_(CAPTURE, 3) X_(PONG, 3)
 enum {
 #define OP_ENUM(name_, weight_) OP_##name_,
     OPS(OP_ENUM) N_OPS
@@ -1066,6 +1071,17 @@ struct job {
         op_name name;
         op_dial dial;
         op_turns turns;
+        op_packets packets;
+        op_trickle trickle;
+        op_duo duo;
+        op_copy copy;
+        op_relay relay;
+        op_send send;
+        op_lines lines;
+        op_signals signals;
+        op_process process;
+        op_capture capture;
+        op_pong pong;
     } u;
 };
 static int draw_op(void) {
@@ -1109,6 +1125,17 @@ static volt_poll op_run(volt_cx *cx, job *j) {
     case OP_NAME: return name_run(cx, &j->u.name, j->id);
     case OP_DIAL: return dial_run(cx, &j->u.dial, j->id);
     case OP_TURN: return turns_run(cx, &j->u.turns, j->id);
+    case OP_PACKETS: return packets_run(cx, &j->u.packets, j->id);
+    case OP_TRICKLE: return trickle_op(cx, &j->u.trickle, j->id);
+    case OP_DUO: return duo_run(cx, &j->u.duo, j->id);
+    case OP_COPY: return copy_run(cx, &j->u.copy, j->id);
+    case OP_RELAY: return relay_run(cx, &j->u.relay, j->id);
+    case OP_SEND: return send_run(cx, &j->u.send, j->id);
+    case OP_LINES: return lines_run(cx, &j->u.lines, j->id);
+    case OP_SIGNALS: return signals_run(cx, &j->u.signals, j->id);
+    case OP_PROCESS: return process_run(cx, &j->u.process, j->id);
+    case OP_CAPTURE: return capture_run(cx, &j->u.capture, j->id);
+    case OP_PONG: return pong_op(cx, &j->u.pong, j->id);
     default: return sleep_run(cx, &j->u.sleep, j->id);
     }
 }
@@ -1377,6 +1404,10 @@ static void random_program(uint64_t seed, int most_tasks) {
     program_init(seed);
     memset(&calls, 0, sizeof calls);
     memset(is_path_used, 0, sizeof is_path_used);
+    memset(flows, 0, sizeof flows);
+    memset(trickles, 0, sizeof trickles);
+    memset(texts, 0, sizeof texts);
+    next_signal = 0;
     turns_init();
     prog.computes = prog_below(3) == 0;
     int n = 10 << prog_below(6);

@@ -6,12 +6,14 @@
 // outlives the number while the file lives; edges, levels, one-shots; an exclusive registration
 // wakes one sleeper and is left ready without one; ready events are checked again when they are
 // fetched; a short read of a TCP socket means that it was empty, of any other file nothing. A disk
-// and a resolver block the calling thread. Left out: urgent data, IPv6, datagrams, signals.
+// and a resolver block the calling thread. Datagrams are in datagrams.h, signals and children in
+// children.h. Left out: urgent data, IPv6.
 #ifndef VOLT_SIM_KERNEL_H
 #define VOLT_SIM_KERNEL_H
 
 #include "machine.h"
 #include <fcntl.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -21,15 +23,20 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { SIM_PATHS = 32, SIM_PATH_BYTES = 1024 }; // "/0" .. "/31", and the largest size of each
 enum { SIM_FDS = 512, SIM_FILES = 768, SIM_ITEMS = 2048, SIM_BUFFER = 4096, SIM_FIRST_FD = 3 };
+enum { SIM_CHILDREN = 256, SIM_FIRST_PID = 1000 };
+enum { SIM_PACKETS = 4096, SIM_PACKET_BYTES = 256, SIM_TTL = 64, SIM_IF_INDEX = 1 };
 
 typedef struct sim_file sim_file;
 typedef struct sim_item { // one registration
@@ -49,8 +56,26 @@ enum {
     SIM_PIPE,
     SIM_STREAM,
     SIM_LISTENER,
-    SIM_STORED
+    SIM_DGRAM,
+    SIM_SIGNALS,
+    SIM_PIDFD,
+    SIM_STORED,
+    SIM_NULL
 };
+enum { SIM_CHILD_NONE, SIM_CHILD_RUNS, SIM_CHILD_ENDED };
+typedef struct sim_child {
+    int state, status, signal, error, bytes, ignores;
+    sim_file *report, *stream[3];
+} sim_child;
+typedef struct sim_packet {
+    struct sim_packet *next;
+    sim_file *from;
+    uint32_t from_gen, len;
+    uint16_t from_port, to_port;
+    uint32_t from_address, to_address; // of this machine, in host order
+    int tos, ttl;
+    unsigned char byte[SIM_PACKET_BYTES];
+} sim_packet;
 struct sim_file {
     int kind, refs, flags;
     uint32_t gen; // an event for an earlier file in this place is void
@@ -66,13 +91,20 @@ struct sim_file {
     uint32_t cap, head, len, arrived; // len: includes bytes under way
     int is_tcp, is_connecting, is_end_sent, is_end_seen, is_lingering_off, error;
     int can_read, can_write; // ends of a pipe
-    int wants_room;          // a writer got EAGAIN: it gets an edge
+    int is_whole;            // reads give all that is there
+    int wants_room;          // a writer met no room: it gets an edge
     int64_t last_arrival;    // into this file: bytes stay in order
-    // stream, listener
+    // datagrams; n_out: packets that are under way
+    sim_packet *packets, **packets_end;
+    uint32_t n_packets, n_out;
+    int is_pair, is_seq; // seq: a pair with an end, as of SOCK_SEQPACKET
+    int tos, ttl, wants_info[3]; // of a packet; info: its addresses, TTL and TOS
+    uint64_t mask; // of signals
+    // sockets
     uint16_t port, peer_port;
     sim_file *queue[SIM_FDS];
     int n_queued, backlog;
-    int path; // of a disk
+    int path; // of a disk; of a pidfd: the pid
 };
 typedef struct sim_path {
     int exists, len;
@@ -92,17 +124,27 @@ static struct sim__kernel {
     int latency_bits; // of a connect, 2^n ns at most
     int is_old; // without epoll_pwait2, accept4, flags of an eventfd
     uint16_t next_port;
+    sim_packet packet[SIM_PACKETS], *free_packet;
+    uint32_t most_packets, most_out; // of one socket: queued, under way
+    uint64_t n_dropped;
+    uint64_t pending; // signals
+    int n_raised[64];
+    sim_child child[SIM_CHILDREN];
+    int n_children;
+    uint32_t splices_off; // bit 0: from sockets; bit 1: to sockets
     sim_path path[SIM_PATHS];
     int n_resolving, most_resolving, n_lists; // threads inside getaddrinfo; lists not freed
 } kernel;
 
 #define SIM_CALLS(X_)                                                                              \
     X_(accept4) X_(bind) X_(close) X_(connect) X_(dup) X_(epoll_create1) X_(epoll_ctl)             \
-    X_(epoll_wait) X_(eventfd) X_(fcntl) X_(fsync) X_(futex_wait) X_(futex_wake) X_(getaddrinfo)   \
-    X_(getpeername) X_(getsockname) X_(getsockopt) X_(listen) X_(mmap) X_(munmap) X_(openat)       \
-    X_(pipe) X_(poll) X_(pread) X_(pthread_create) X_(pthread_join) X_(pwrite) X_(read)            \
-    X_(setsockopt) X_(shutdown) X_(socket) X_(socketpair) X_(stat) X_(timerfd_create)              \
-    X_(timerfd_settime) X_(write)
+    X_(epoll_wait) X_(eventfd) X_(fcntl) X_(fsync) X_(ftruncate) X_(futex_wait) X_(futex_wake)     \
+    X_(getaddrinfo) X_(getpeername) X_(getsockname) X_(getsockopt) X_(listen) X_(mmap) X_(munmap)  \
+    X_(kill) X_(pidfd_open) X_(signalfd) X_(waitid) X_(waitpid)                                    \
+    X_(openat) X_(pipe) X_(poll) X_(pread) X_(preadv2) X_(pthread_create) X_(pthread_join)         \
+    X_(pwrite) X_(read) X_(recvmmsg) X_(recvmsg) X_(sendfile) X_(sendmmsg) X_(sendmsg)             \
+    X_(setsockopt) X_(shutdown) X_(socket) X_(socketpair) X_(splice) X_(stat)                      \
+    X_(timerfd_create) X_(timerfd_settime) X_(write)
 enum {
 #define SIM_CALL_ENUM(name_) SIM_C_##name_,
     SIM_CALLS(SIM_CALL_ENUM) SIM_N_CALLS
@@ -152,6 +194,7 @@ static sim_file *sim__file_open(int kind) {
     f->buf = kernel.buffers + (size_t)(f - kernel.files) * SIM_BUFFER;
     f->cap = kernel.cap;
     f->ready_end = &f->ready;
+    f->packets_end = &f->packets;
     return f;
 }
 // The lowest free number, or -1 with errno.
@@ -183,6 +226,10 @@ static uint32_t sim__stream_poll(const sim_file *f) {
     if (f->can_write && (!f->peer || sim__free_room(f->peer) * 3 >= f->peer->cap)) m |= EPOLLOUT;
     return m;
 }
+static uint32_t sim__dgram_poll(const sim_file *f);
+static uint32_t sim__pidfd_poll(const sim_file *f);
+static int sim__pidfd_open(int pid);
+static int64_t sim__signals_read(const sim_file *f, void *buf, size_t len);
 static uint32_t sim__poll_file(const sim_file *f) {
     switch (f->kind) {
     case SIM_EPOLL: return f->ready ? EPOLLIN : 0;
@@ -192,8 +239,18 @@ static uint32_t sim__poll_file(const sim_file *f) {
     case SIM_LISTENER: return f->n_queued ? EPOLLIN : 0;
     case SIM_PIPE:
     case SIM_STREAM: return sim__stream_poll(f);
+    case SIM_DGRAM: return sim__dgram_poll(f);
+    case SIM_SIGNALS: return kernel.pending & f->mask ? EPOLLIN : 0;
+    case SIM_PIDFD: return sim__pidfd_poll(f);
     default: return 0;
     }
+}
+
+// As sim__poll_file. A file that is polled while it cannot be written gets an edge when it can.
+static uint32_t sim__poll_and_note(sim_file *f) {
+    uint32_t m = sim__poll_file(f);
+    if (!(m & EPOLLOUT)) f->wants_room = 1;
+    return m;
 }
 
 // ---- epoll: ready lists and waking
@@ -288,7 +345,7 @@ static int sim__epoll_change(sim_file *epoll, int op, int fd, const struct epoll
     i->events = ev->events;
     i->data = ev->data.u64;
     i->is_off = 0;
-    if (sim__poll_file(f) & (i->events | EPOLLERR | EPOLLHUP)) sim__item_fire(i);
+    if (sim__poll_and_note(f) & (i->events | EPOLLERR | EPOLLHUP)) sim__item_fire(i);
     return 0;
 }
 // Takes events that still hold; a level stays on the list, behind the others.
@@ -305,7 +362,7 @@ static int sim__epoll_collect(sim_file *epoll, struct epoll_event *out, int max)
     }
     for (int k = 0; k < n && got < max; k++) {
         uint32_t asked = all[k]->events | EPOLLERR | EPOLLHUP, m;
-        m = sim__poll_file(all[k]->file) & asked;
+        m = sim__poll_and_note(all[k]->file) & asked;
         if (!all[k]->file->is_connecting && all[k]->file->kind >= SIM_PIPE &&
             sim_fault(SIM_PHANTOM))
             m |= asked & (EPOLLIN | EPOLLOUT);
@@ -436,7 +493,13 @@ static void sim__make_room(sim_file *f) {
     w->wants_room = 0;
     sim__deliver(w, sim__nudge, sim__for(w, EPOLLOUT));
 }
-static int64_t sim__stream_read(sim_file *f, void *buf, size_t len) {
+static void sim__stream_drop(sim_file *f, uint32_t n) {
+    f->head = (f->head + n) % f->cap;
+    f->len -= n;
+    f->arrived -= n;
+    sim__make_room(f);
+}
+static int64_t sim__stream_read(sim_file *f, void *buf, size_t len, int flags) {
     if (!f->can_read) return sim__error(EBADF);
     if (f->is_connecting) return sim__error(EAGAIN);
     if (f->arrived == 0 && f->error) {
@@ -445,14 +508,13 @@ static int64_t sim__stream_read(sim_file *f, void *buf, size_t len) {
         return sim__error(error);
     }
     if (f->arrived == 0 && f->is_end_seen) return 0;
-    if (f->arrived == 0 || sim__says_again(f, EPOLLIN)) return sim__error(EAGAIN);
+    // a pipe that has bytes never gives EAGAIN
+    if (f->arrived == 0 || (f->kind != SIM_PIPE && sim__says_again(f, EPOLLIN)))
+        return sim__error(EAGAIN);
     uint32_t n = len < f->arrived ? (uint32_t)len : f->arrived;
-    if (n > 1 && !f->is_tcp && sim_fault(SIM_SHORT)) n = 1 + sim_below(n - 1);
+    if (n > 1 && !f->is_tcp && !f->is_whole && sim_fault(SIM_SHORT)) n = 1 + sim_below(n - 1);
     for (uint32_t i = 0; i < n; i++) ((unsigned char *)buf)[i] = f->buf[(f->head + i) % f->cap];
-    f->head = (f->head + n) % f->cap;
-    f->len -= n;
-    f->arrived -= n;
-    sim__make_room(f);
+    if (!(flags & MSG_PEEK)) sim__stream_drop(f, n);
     return n;
 }
 static void sim__send_end(sim_file *f) {
@@ -460,6 +522,8 @@ static void sim__send_end(sim_file *f) {
     f->is_end_sent = 1;
     if (f->peer) sim__deliver(f->peer, sim__arrive_end, f->peer->gen);
 }
+
+#include "datagrams.h"
 
 // ---- closing: the last descriptor ends the file
 
@@ -485,6 +549,7 @@ static void sim__file_free(sim_file *f) {
     while (f->watchers) sim__item_free(f->watchers);
     while (f->items) sim__item_free(f->items);
     if (f->kind == SIM_PIPE || f->kind == SIM_STREAM) sim__stream_close(f);
+    if (f->kind == SIM_DGRAM) sim__dgram_close(f);
     while (f->n_queued > 0) sim__file_unref(f->queue[--f->n_queued]);
     f->kind = SIM_NOTHING;
 }
@@ -524,17 +589,20 @@ static int64_t sim__eventfd_write(sim_file *f, const void *buf, size_t len) {
     sim__wake_file(f, EPOLLIN);
     return sizeof n;
 }
-static int64_t sim__read_once(sim_file *f, void *buf, size_t len) {
+static int64_t sim__read_once(sim_file *f, void *buf, size_t len, int flags) {
+    if (f->kind == SIM_DGRAM) return sim__dgram_read(f, buf, len, flags);
     if (sim_fault(SIM_EINTR)) return sim__error(EINTR);
     switch (f->kind) {
     case SIM_EVENTFD:
     case SIM_TIMERFD: return sim__counter_read(f, buf, len);
+    case SIM_SIGNALS: return sim__signals_read(f, buf, len);
     case SIM_PIPE:
-    case SIM_STREAM: return sim__stream_read(f, buf, len);
+    case SIM_STREAM: return sim__stream_read(f, buf, len, flags);
     default: return sim__error(EINVAL);
     }
 }
 static int64_t sim__write_once(sim_file *f, const void *buf, size_t len) {
+    if (f->kind == SIM_DGRAM) return sim__dgram_write(f, buf, len);
     if (sim_fault(SIM_EINTR)) return sim__error(EINTR);
     switch (f->kind) {
     case SIM_EVENTFD: return sim__eventfd_write(f, buf, len);
@@ -548,10 +616,10 @@ static int sim__may_wait(const sim_file *f) { return errno == EAGAIN && !(f->fla
 static ssize_t sim__read_with(int fd, void *buf, size_t len, int flags) {
     sim_point();
     sim_file *f = sim__file_at(fd);
-    int64_t rc = f ? sim__read_once(f, buf, len) : sim__error(EBADF);
+    int64_t rc = f ? sim__read_once(f, buf, len, flags) : sim__error(EBADF);
     while (rc < 0 && f && sim__may_wait(f) && !(flags & MSG_DONTWAIT)) {
         sim__sleep("read", f, SIM_NEVER);
-        rc = sim__read_once(f, buf, len);
+        rc = sim__read_once(f, buf, len, flags);
     }
     return (ssize_t)sim__done(SIM_C_read, fd, rc);
 }
@@ -572,7 +640,7 @@ SIM_FN ssize_t sim_write(int fd, const void *buf, size_t len) {
 // Sockets only.
 static int sim__is_socket(int fd) {
     const sim_file *f = sim__file_at(fd);
-    if (!f || f->kind == SIM_STREAM || f->kind == SIM_LISTENER) return 1;
+    if (!f || f->kind == SIM_STREAM || f->kind == SIM_LISTENER || f->kind == SIM_DGRAM) return 1;
     errno = ENOTSOCK;
     return 0;
 }
@@ -594,19 +662,129 @@ SIM_FN ssize_t sim_send(int fd, const void *buf, size_t len, int flags) {
 SIM_FN ssize_t sim_recv(int fd, void *buf, size_t len, int flags) {
     return sim__is_socket(fd) ? sim__read_with(fd, buf, len, flags) : -1;
 }
-SIM_FN ssize_t sim_recvmsg(int fd, struct msghdr *m, int flags) {
+static size_t sim__first_part(const struct msghdr *m) {
     size_t i = 0;
     while (i + 1 < m->msg_iovlen && m->msg_iov[i].iov_len == 0) i++;
+    return i;
+}
+static sim_file *sim__dgram_for(int fd, int flags) {
+    sim_file *f = sim__file_of(fd, SIM_DGRAM);
+    if (f && !(flags & MSG_DONTWAIT)) sim_fail("simulation: datagrams only with MSG_DONTWAIT");
+    return f;
+}
+SIM_FN ssize_t sim_recvmsg(int fd, struct msghdr *m, int flags) {
+    size_t i = sim__first_part(m);
+    sim_file *f = sim__dgram_for(fd, flags);
+    if (f) {
+        sim_point();
+        f = sim__file_of(fd, SIM_DGRAM);
+        int64_t rc = f ? sim__dgram_recv(f, m, flags) : sim__error(EBADF);
+        return (ssize_t)sim__done(SIM_C_recvmsg, fd, rc);
+    }
+    m->msg_namelen = 0;
+    m->msg_controllen = 0;
+    m->msg_flags = 0;
     return m->msg_iovlen > 0
                ? sim_recv(fd, m->msg_iov[i].iov_base, m->msg_iov[i].iov_len, flags)
                : sim__error(EINVAL);
 }
 SIM_FN ssize_t sim_sendmsg(int fd, const struct msghdr *m, int flags) {
-    size_t i = 0;
-    while (i + 1 < m->msg_iovlen && m->msg_iov[i].iov_len == 0) i++;
+    size_t i = sim__first_part(m);
+    sim_file *f = sim__dgram_for(fd, flags);
+    if (f) {
+        sim_point();
+        f = sim__file_of(fd, SIM_DGRAM);
+        int64_t rc = f ? sim__dgram_send(f, m) : sim__error(EBADF);
+        return (ssize_t)sim__done(SIM_C_sendmsg, fd, rc);
+    }
     return m->msg_iovlen > 0
                ? sim_send(fd, m->msg_iov[i].iov_base, m->msg_iov[i].iov_len, flags)
                : sim__error(EINVAL);
+}
+// An error after the first message ends the call with the number of messages. The error itself is
+// lost, unless it is found again.
+SIM_FN int sim_recvmmsg(int fd, struct mmsghdr *v, unsigned n, int flags, struct timespec *t) {
+    unsigned i = 0;
+    ssize_t rc = 0;
+    if (t) sim_fail("simulation: recvmmsg without a time limit");
+    if (kernel.is_old) return SIM__INT(recvmmsg, fd, sim__error(ENOSYS));
+    for (; i < n && rc >= 0; i++) {
+        rc = sim_recvmsg(fd, &v[i].msg_hdr, flags);
+        if (rc < 0) break;
+        v[i].msg_len = (unsigned)rc;
+    }
+    return SIM__INT(recvmmsg, fd, i > 0 || n == 0 ? (int)i : -1);
+}
+SIM_FN int sim_sendmmsg(int fd, struct mmsghdr *v, unsigned n, int flags) {
+    unsigned i = 0;
+    ssize_t rc = 0;
+    if (kernel.is_old) return SIM__INT(sendmmsg, fd, sim__error(ENOSYS));
+    for (; i < n && rc >= 0; i++) {
+        rc = sim_sendmsg(fd, &v[i].msg_hdr, flags);
+        if (rc < 0) break;
+        v[i].msg_len = (unsigned)rc;
+    }
+    return SIM__INT(sendmmsg, fd, i > 0 || n == 0 ? (int)i : -1);
+}
+
+// ---- splice, sendfile
+
+static int sim__can_splice(const sim_file *f, int is_write) {
+    if (f->kind == SIM_PIPE) return 1;
+    return f->kind == SIM_STREAM && !(kernel.splices_off >> is_write & 1);
+}
+// Takes from one file only what the other one has accepted. A pipe that has bytes, or room, never
+// gives EAGAIN.
+static int64_t sim__splice_bytes(sim_file *from, sim_file *to, size_t len) {
+    unsigned char buf[SIM_BUFFER];
+    uint32_t rate = sim.rate[SIM_AGAIN];
+    if (from->kind == SIM_STREAM && from->arrived && sim__says_again(from, EPOLLIN))
+        return sim__error(EAGAIN);
+    if (to->kind == SIM_STREAM && sim__says_again(to, EPOLLOUT)) {
+        to->wants_room = 1;
+        return sim__error(EAGAIN);
+    }
+    sim.rate[SIM_AGAIN] = 0;
+    int64_t n = sim__stream_read(from, buf, len < sizeof buf ? len : sizeof buf, MSG_PEEK);
+    if (n > 0) n = sim__stream_write(to, buf, (size_t)n);
+    if (n > 0) sim__stream_drop(from, (uint32_t)n);
+    sim.rate[SIM_AGAIN] = rate;
+    return n;
+}
+static int64_t sim__splice(sim_file *from, sim_file *to, size_t len) {
+    if (!from || !to) return sim__error(EBADF);
+    if (from == to || (from->kind != SIM_PIPE && to->kind != SIM_PIPE)) return sim__error(EINVAL);
+    if (!sim__can_splice(from, 0) || !sim__can_splice(to, 1)) return sim__error(EINVAL);
+    if (sim_fault(SIM_EINTR)) return sim__error(EINTR);
+    int64_t n = sim__splice_bytes(from, to, len);
+    if (n < 0 && errno == EAGAIN && !(from->flags & to->flags & O_NONBLOCK))
+        sim_fail("a splice that blocks");
+    return n;
+}
+SIM_FN ssize_t sim_splice(int from, off_t *from_at, int to, off_t *to_at, size_t len,
+                          unsigned flags) {
+    sim_point();
+    if (from_at || to_at || !(flags & SPLICE_F_NONBLOCK))
+        sim_fail("simulation: splice without offsets, and without waiting");
+    int64_t rc = sim__splice(sim__file_at(from), sim__file_at(to), len);
+    return (ssize_t)sim__done(SIM_C_splice, from, rc);
+}
+static int64_t sim__sendfile(sim_file *to, const sim_file *file, off_t *at, size_t len) {
+    if (!to || !file) return sim__error(EBADF);
+    if (file->kind != SIM_STORED || (to->kind != SIM_STREAM && to->kind != SIM_PIPE))
+        return sim__error(EINVAL);
+    if (sim_fault(SIM_EINTR)) return sim__error(EINTR);
+    const sim_path *p = &kernel.path[file->path];
+    size_t there = *at < p->len ? (size_t)(p->len - *at) : 0;
+    if (there == 0 || len == 0) return 0;
+    int64_t n = sim__stream_write(to, p->byte + *at, len < there ? len : there);
+    if (n > 0) *at += n;
+    return n;
+}
+SIM_FN ssize_t sim_sendfile(int fd, int file, off_t *at, size_t len) {
+    sim_point();
+    int64_t rc = sim__sendfile(sim__file_at(fd), sim__file_at(file), at, len);
+    return (ssize_t)sim__done(SIM_C_sendfile, fd, rc);
 }
 
 // ---- making files
@@ -663,23 +841,26 @@ static void sim__join_ends(sim_file *a, sim_file *b) {
     a->peer = b;
     b->peer = a;
 }
+// Leaves *out as it is if it fails.
 static int sim__open_pair(int kind, int flags, int out[2]) {
     sim_file *a = sim__file_open(kind), *b = a ? sim__file_open(kind) : NULL;
-    out[0] = sim__fd_install(a);
-    out[1] = out[0] < 0 ? -1 : sim__fd_install(b);
-    if (out[1] < 0) {
+    int first = sim__fd_install(a), second = first < 0 ? -1 : sim__fd_install(b);
+    if (second < 0) {
         int error = errno;
         if (b) b->kind = SIM_NOTHING;
-        if (out[0] >= 0) {
-            kernel.fd[out[0]] = NULL;
+        if (first >= 0) {
+            kernel.fd[first] = NULL;
             sim__file_unref(a);
         }
         return sim__error(error);
     }
+    out[0] = first;
+    out[1] = second;
     a->flags = b->flags = flags;
     sim__join_ends(a, b);
     a->can_read = b->can_write = 1;
     a->can_write = b->can_read = kind == SIM_STREAM;
+    a->is_pair = b->is_pair = kind == SIM_DGRAM;
     return 0;
 }
 SIM_FN int sim_pipe2(int out[2], int flags) {
@@ -690,7 +871,10 @@ SIM_FN int sim_socketpair(int family, int type, int protocol, int out[2]) {
     (void)protocol;
     sim_point();
     int flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
-    return SIM__INT(socketpair, family, sim__open_pair(SIM_STREAM, flags, out));
+    int rc = sim__open_pair((type & 15) == SOCK_STREAM ? SIM_STREAM : SIM_DGRAM, flags, out);
+    for (int i = 0; i < 2 && rc == 0; i++)
+        kernel.fd[out[i]]->is_seq = (type & 15) == SOCK_SEQPACKET;
+    return SIM__INT(socketpair, family, rc);
 }
 
 // ---- TCP
@@ -699,10 +883,11 @@ SIM_FN int sim_socket(int family, int type, int protocol) {
     (void)protocol;
     sim_point();
     if (family != AF_INET) return SIM__INT(socket, family, sim__error(EAFNOSUPPORT));
-    sim_file *f = sim__file_open(SIM_STREAM);
+    sim_file *f = sim__file_open((type & 15) == SOCK_DGRAM ? SIM_DGRAM : SIM_STREAM);
     if (f) {
         f->flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
-        f->is_tcp = 1;
+        f->is_tcp = f->kind == SIM_STREAM;
+        f->ttl = SIM_TTL;
     }
     return SIM__INT(socket, family, sim__fd_install(f));
 }
@@ -712,12 +897,18 @@ static sim_file *sim__listener_at(uint16_t port) {
             return &kernel.files[i];
     return NULL;
 }
+// A stream or a datagram socket.
+static sim_file *sim__socket_at(int fd) {
+    sim_file *f = sim__file_at(fd);
+    return f && (f->kind == SIM_STREAM || f->kind == SIM_DGRAM) ? f : NULL;
+}
 SIM_FN int sim_bind(int fd, const struct sockaddr *sa, socklen_t len) {
     sim_point();
-    sim_file *f = sim__file_of(fd, SIM_STREAM);
+    sim_file *f = sim__socket_at(fd);
     struct sockaddr_in in;
     if (!f || len < sizeof in) return SIM__INT(bind, fd, sim__error(f ? EINVAL : EBADF));
     memcpy(&in, sa, sizeof in);
+    if (f->kind == SIM_DGRAM) return SIM__INT(bind, fd, sim__udp_bind(f, &in));
     f->port = ntohs(in.sin_port) ? ntohs(in.sin_port) : kernel.next_port++;
     return SIM__INT(bind, fd, sim__listener_at(f->port) ? sim__error(EADDRINUSE) : 0);
 }
@@ -755,12 +946,13 @@ static void sim__arrive_call(void *object, uint64_t arg) {
 }
 SIM_FN int sim_connect(int fd, const struct sockaddr *sa, socklen_t len) {
     sim_point();
-    sim_file *f = sim__file_of(fd, SIM_STREAM);
+    sim_file *f = sim__socket_at(fd);
     struct sockaddr_in in;
     if (!f || len < sizeof in) return SIM__INT(connect, fd, sim__error(f ? EINVAL : EBADF));
     memcpy(&in, sa, sizeof in);
+    if (f->kind == SIM_DGRAM) return SIM__INT(connect, fd, sim__udp_connect(f, &in));
     f->peer_port = ntohs(in.sin_port);
-    f->port = kernel.next_port++;
+    if (!f->port) f->port = kernel.next_port++;
     f->is_connecting = 1;
     int64_t delay = sim_fault(SIM_LATENCY) ? 1 + (int64_t)sim_below(1u << kernel.latency_bits)
                     : sim_below(2)         ? 20000
@@ -801,7 +993,7 @@ SIM_FN int sim_accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags) {
 SIM_FN int sim_shutdown(int fd, int how) {
     sim_point();
     sim_file *f = sim__file_of(fd, SIM_STREAM);
-    if (!f) return SIM__INT(shutdown, fd, sim__error(EBADF));
+    if (!f) return SIM__INT(shutdown, fd, sim__error(sim__file_at(fd) ? ENOTSOCK : EBADF));
     if (!f->peer) return SIM__INT(shutdown, fd, sim__error(ENOTCONN));
     if (how == SHUT_WR || how == SHUT_RDWR) sim__send_end(f);
     if (how == SHUT_RD || how == SHUT_RDWR) sim__arrive_end(f, f->gen);
@@ -811,7 +1003,8 @@ static int sim__name(int fd, struct sockaddr *sa, socklen_t *len, int is_peer) {
     sim_file *f = sim__file_at(fd);
     struct sockaddr_in in;
     if (!f) return sim__error(EBADF);
-    if (is_peer && !f->peer) return sim__error(ENOTCONN);
+    if (is_peer && !(f->kind == SIM_DGRAM ? f->peer_port != 0 : f->peer != NULL))
+        return sim__error(ENOTCONN);
     memset(&in, 0, sizeof in);
     in.sin_family = AF_INET;
     in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -828,6 +1021,14 @@ SIM_FN int sim_getpeername(int fd, struct sockaddr *sa, socklen_t *len) {
     sim_point();
     return SIM__INT(getpeername, fd, sim__name(fd, sa, len, 1));
 }
+static void sim__ip_option(sim_file *f, int name, const void *value) {
+    int v;
+    memcpy(&v, value, sizeof v);
+    if (name == IP_TOS) f->tos = v;
+    if (name == IP_TTL) f->ttl = v;
+    for (int i = 0; i < 3; i++)
+        if (name == sim__info_options[i]) f->wants_info[i] = v;
+}
 SIM_FN int sim_setsockopt(int fd, int level, int name, const void *value, socklen_t len) {
     sim_point();
     sim_file *f = sim__file_at(fd);
@@ -836,6 +1037,7 @@ SIM_FN int sim_setsockopt(int fd, int level, int name, const void *value, sockle
         memcpy(&l, value, sizeof l);
         f->is_lingering_off = l.l_onoff && l.l_linger == 0;
     }
+    if (f && level == IPPROTO_IP && len == sizeof(int)) sim__ip_option(f, name, value);
     return SIM__INT(setsockopt, fd, f ? 0 : sim__error(EBADF));
 }
 SIM_FN int sim_getsockopt(int fd, int level, int name, void *value, socklen_t *len) {
@@ -843,10 +1045,13 @@ SIM_FN int sim_getsockopt(int fd, int level, int name, void *value, socklen_t *l
     sim_file *f = sim__file_at(fd);
     int v = 0;
     if (!f) return SIM__INT(getsockopt, fd, sim__error(EBADF));
-    if (level != SOL_SOCKET || (f->kind != SIM_STREAM && f->kind != SIM_LISTENER))
+    if (level != SOL_SOCKET || !sim__is_socket(fd))
         return SIM__INT(getsockopt, fd, sim__error(ENOTSOCK));
-    if (name == SO_TYPE) v = SOCK_STREAM;
-    if (name == SO_PROTOCOL) v = f->is_tcp ? IPPROTO_TCP : 0;
+    if (name == SO_TYPE)
+        v = f->is_seq ? SOCK_SEQPACKET : f->kind == SIM_DGRAM ? SOCK_DGRAM : SOCK_STREAM;
+    int is_udp = f->kind == SIM_DGRAM && !f->is_pair;
+    if (name == SO_DOMAIN) v = f->is_tcp || is_udp ? AF_INET : AF_UNIX;
+    if (name == SO_PROTOCOL) v = f->is_tcp ? IPPROTO_TCP : is_udp ? IPPROTO_UDP : 0;
     if (name == SO_ERROR) {
         v = f->error;
         f->error = 0;
@@ -874,6 +1079,7 @@ SIM_FN int sim_fstat(int fd, struct stat *st) {
     memset(st, 0, sizeof *st);
     if (!f) return sim__error(EBADF);
     st->st_mode = f->kind == SIM_PIPE ? S_IFIFO : f->kind == SIM_STORED ? S_IFREG : 0;
+    if (f->kind == SIM_STORED) st->st_size = kernel.path[f->path].len;
     return 0;
 }
 SIM_FN int sim_poll(struct pollfd *p, nfds_t n, int timeout) {
@@ -882,8 +1088,8 @@ SIM_FN int sim_poll(struct pollfd *p, nfds_t n, int timeout) {
     if (timeout != 0) sim_fail("simulation: poll() only without waiting");
     if (sim_fault(SIM_EINTR)) return SIM__INT(poll, (int64_t)n, sim__error(EINTR));
     for (nfds_t i = 0; i < n; i++) { // the bits of poll and epoll are the same
-        const sim_file *f = sim__file_at(p[i].fd);
-        uint32_t m = f ? sim__poll_file(f) : POLLNVAL;
+        sim_file *f = sim__file_at(p[i].fd);
+        uint32_t m = f ? sim__poll_and_note(f) : POLLNVAL;
         p[i].revents =
             (short)(m & ((uint16_t)p[i].events | (uint32_t)(POLLERR | POLLHUP | POLLNVAL)));
         ready += p[i].revents != 0;
@@ -914,10 +1120,12 @@ SIM_FN int sim_munmap(void *p, size_t bytes) {
     sim__free(p, bytes);
     return SIM__INT(munmap, (int64_t)bytes, 0);
 }
+// There is /dev/null, for children alone, and no other file that is opened so.
 SIM_FN int sim_open(const char *path, int flags, ...) {
-    (void)path;
     (void)flags;
-    return sim__error(ENOENT);
+    if (strcmp(path, "/dev/null") != 0) return sim__error(ENOENT);
+    sim_point();
+    return SIM__INT(openat, 0, sim__fd_install(sim__file_open(SIM_NULL)));
 }
 SIM_FN int sim_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set) {
     (void)pid;
@@ -929,7 +1137,11 @@ SIM_FN int sim_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set) {
 #define VOLT_IS_MAPPED(p_, n_) 1 // a simulated program has no unmapped memory
 #define sim_mincore mincore
 #define sim_isatty(fd_) ((void)(fd_), 0)
-#define sim_ioctl(fd_, command_, out_) ((void)(out_), sim__error(ENOTTY))
+SIM_FN int sim_ioctl(int fd, unsigned long command, ...) {
+    (void)fd;
+    (void)command;
+    return sim__error(ENOTTY);
+}
 #define sim_pthread_setcancelstate(state_, old_) ((void)(state_), *(old_) = 0)
 
 // ---- a disk: some files of a few bytes; the calling thread waits
@@ -938,8 +1150,10 @@ static void sim__wait_for_disk(void) {
     if (sim_below(2)) sim__sleep("disk", &kernel.path, sim.now + 1 + sim_below(1u << 20));
 }
 static sim_path *sim__path_at(const char *path) {
-    int i = path[0] == '/' ? atoi(path + 1) : SIM_PATHS;
-    return i < SIM_PATHS ? &kernel.path[i] : NULL;
+    char *end = NULL;
+    if (path[0] != '/' || path[1] < '0' || path[1] > '9') return NULL;
+    unsigned long i = strtoul(path + 1, &end, 10);
+    return i < SIM_PATHS && *end == 0 ? &kernel.path[i] : NULL;
 }
 // 0, or -1 with errno: of an interrupted or a failing disk.
 static int sim__disk_fails(void) {
@@ -964,13 +1178,29 @@ static sim_path *sim__path_of(int fd) {
     sim_file *f = sim__file_of(fd, SIM_STORED);
     return f ? &kernel.path[f->path] : NULL;
 }
-static int64_t sim__pread(sim_path *p, void *buf, size_t n, off_t at) {
-    if (!p) return sim__error(EBADF);
-    if (sim__disk_fails() < 0) return -1;
+static int64_t sim__copy_out(const sim_path *p, void *buf, size_t n, off_t at) {
     size_t there = at < p->len ? (size_t)(p->len - at) : 0, got = n < there ? n : there;
     if (got > 1 && sim_fault(SIM_SHORT)) got = 1 + sim_below((uint32_t)got - 1);
     if (got > 0) memcpy(buf, p->byte + at, got);
     return (int64_t)got;
+}
+static int64_t sim__pread(const sim_path *p, void *buf, size_t n, off_t at) {
+    if (!p) return sim__error(EBADF);
+    return sim__disk_fails() < 0 ? -1 : sim__copy_out(p, buf, n, at);
+}
+// With RWF_NOWAIT: half of the reads find their bytes in memory, and the disk takes no part.
+static int64_t sim__preadv2(const sim_path *p, const struct iovec *v, off_t at) {
+    if (kernel.is_old) return sim__error(ENOSYS);
+    if (!p) return sim__error(EBADF);
+    return sim_below(2) ? sim__error(EAGAIN) : sim__copy_out(p, v->iov_base, v->iov_len, at);
+}
+static int sim__ftruncate(sim_path *p, off_t len) {
+    if (!p) return sim__error(EBADF);
+    if (sim__disk_fails() < 0) return -1;
+    if (len > SIM_PATH_BYTES) return sim__error(EFBIG);
+    if (len > p->len) memset(p->byte + p->len, 0, (size_t)(len - p->len));
+    p->len = (int)len;
+    return 0;
 }
 static int64_t sim__pwrite(sim_path *p, const void *buf, size_t n, off_t at) {
     if (!p) return sim__error(EBADF);
@@ -990,11 +1220,32 @@ SIM_FN ssize_t sim_pwrite(int fd, const void *buf, size_t n, off_t at) {
     sim_point();
     return (ssize_t)sim__done(SIM_C_pwrite, fd, sim__pwrite(sim__path_of(fd), buf, n, at));
 }
+SIM_FN ssize_t sim_preadv2(int fd, const struct iovec *v, int n, off_t at, int flags) {
+    sim_point();
+    if (n != 1 || !(flags & RWF_NOWAIT)) sim_fail("simulation: preadv2 of one part, no wait");
+    return (ssize_t)sim__done(SIM_C_preadv2, fd, sim__preadv2(sim__path_of(fd), v, at));
+}
+SIM_FN int sim_ftruncate(int fd, off_t len) {
+    sim_point();
+    return SIM__INT(ftruncate, fd, sim__ftruncate(sim__path_of(fd), len));
+}
 SIM_FN int sim_fsync(int fd) {
     sim_point();
     return SIM__INT(fsync, fd, sim__path_of(fd) ? sim__disk_fails() : sim__error(EBADF));
 }
 #define sim_fdatasync sim_fsync
+// Opens a file of the disk that holds these bytes, all of them cached: no thread waits.
+SIM_FN int sim_open_cached(int path, const unsigned char *bytes, int n) {
+    sim_file *f = sim__file_open(SIM_STORED);
+    sim_point();
+    int fd = sim__fd_install(f);
+    if (fd < 0) return SIM__INT(openat, path, fd);
+    f->path = path;
+    kernel.path[path].exists = 1;
+    kernel.path[path].len = n;
+    memcpy(kernel.path[path].byte, bytes, (size_t)n);
+    return SIM__INT(openat, path, fd);
+}
 SIM_FN int sim_stat(const char *path, struct stat *out) {
     const sim_path *p = sim__path_at(path);
     sim_point();
@@ -1090,6 +1341,34 @@ SIM_FN int sim_pthread_setname_np(pthread_t t, const char *name) {
     return strlen(name) < 16 ? 0 : ERANGE;
 }
 
+// ---- calls that this kernel does not have: directories, interfaces, terminals
+
+#define sim_rename(from_, to_) ((void)(from_), (void)(to_), sim__error(ENOSYS))
+#define sim_unlink(path_) ((void)(path_), sim__error(ENOSYS))
+#define sim_mkdir(path_, mode_) ((void)(path_), (void)(mode_), sim__error(ENOSYS))
+#define sim_rmdir(path_) ((void)(path_), sim__error(ENOSYS))
+#define sim_chmod(path_, mode_) ((void)(path_), (void)(mode_), sim__error(ENOSYS))
+#define sim_chown(path_, uid_, gid_) ((void)(path_), (void)(uid_), (void)(gid_), sim__error(ENOSYS))
+#define sim_flock(fd_, how_) ((void)(fd_), (void)(how_), sim__error(ENOSYS))
+#define sim_tcgetattr(fd_, out_) ((void)(fd_), (void)(out_), sim__error(ENOTTY))
+#define sim_tcsetattr(fd_, how_, in_) ((void)(fd_), (void)(how_), (void)(in_), sim__error(ENOTTY))
+#define sim_cfsetispeed cfsetispeed // these only change the struct
+#define sim_cfsetospeed cfsetospeed
+#define sim_cfgetospeed cfgetospeed
+SIM_FN unsigned sim_if_nametoindex(const char *name) {
+    (void)name;
+    errno = ENODEV;
+    return 0;
+}
+SIM_FN char *sim_if_indextoname(unsigned index, char *name) {
+    (void)index;
+    (void)name;
+    errno = ENXIO;
+    return NULL;
+}
+
+#include "children.h"
+
 // ---- threads and futexes
 
 SIM_FN int sim_pthread_create(pthread_t *out, void *(*fn)(void *), void *arg) {
@@ -1138,6 +1417,10 @@ SIM_FN long sim_syscall(long number, ...) {
 #ifdef SYS_epoll_pwait2
     if (number == SYS_epoll_pwait2) rc = sim__epoll_pwait2(ap);
 #endif
+    if (number == SYS_pidfd_open) {
+        int pid = va_arg(ap, int);
+        rc = sim__done(SIM_C_pidfd_open, pid, sim__pidfd_open(pid));
+    }
     if (number == SYS_getrandom) {
         uint64_t x = sim_random();
         memcpy(va_arg(ap, void *), &x, sizeof x);
@@ -1154,6 +1437,7 @@ static void sim__kernel_reset(void) {
     static const uint32_t caps[] = {1, 7, 64, 512, 4096, 4096};
     static const uint64_t most[] = {1, 3, UINT64_MAX - 1, UINT64_MAX - 1};
     static const int limits[] = {40, 90, SIM_FDS, SIM_FDS};
+    static const uint32_t queues[] = {1, 3, 16, 16};
     sim_file *files = kernel.files;
     unsigned char *buffers = kernel.buffers;
     for (int i = 0; i < kernel.n_files; i++) files[i].kind = SIM_NOTHING;
@@ -1164,6 +1448,7 @@ static void sim__kernel_reset(void) {
         kernel.items[i].next_ready = kernel.free_item;
         kernel.free_item = &kernel.items[i];
     }
+    for (int i = 0; i < SIM_PACKETS; i++) sim__packet_free(&kernel.packet[i]);
     kernel.cap = caps[sim_below(6)];
     kernel.eventfd_most = most[sim_below(4)];
     kernel.fd_limit = limits[sim_below(4)];
@@ -1172,6 +1457,9 @@ static void sim__kernel_reset(void) {
     kernel.is_old = sim_below(4) == 0;
     kernel.is_shuffled = (int)sim_below(2);
     kernel.latency_bits = 24;
+    kernel.most_packets = queues[sim_below(4)];
+    kernel.most_out = queues[sim_below(4)];
+    kernel.splices_off = sim_below(3) ? 0 : 1 + sim_below(3);
     kernel.next_port = 10000;
     sim.on_calm = sim__kernel_calm;
 }
@@ -1179,6 +1467,8 @@ static void sim__kernel_reset(void) {
 static void sim__kernel_check(void) {
     for (int i = 0; i < SIM_FDS && !sim.is_failed; i++)
         if (kernel.fd[i]) sim_fail("descriptor %d left open", i);
+    for (int i = 0; i < kernel.n_children && !sim.is_failed; i++)
+        if (kernel.child[i].state) sim_fail("child %d not collected", SIM_FIRST_PID + i);
     if (kernel.n_lists != 0 && !sim.is_failed) sim_fail("addresses of a name not freed");
 }
 

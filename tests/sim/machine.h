@@ -54,7 +54,10 @@ enum {
     X_(JITTER, "clock read late")                                                                  \
     X_(LEAP, "clock leaps, 1 ms to 400 days")                                                      \
     X_(DISK, "files that fail")                                                                    \
-    X_(NAMES, "names that are not found")
+    X_(NAMES, "names that are not found")                                                          \
+    X_(DROP, "datagrams lost")                                                                     \
+    X_(TWICE, "datagrams that arrive twice")                                                       \
+    X_(LATE, "datagrams overtaken by others")
 enum {
 #define SIM_FAULT_ENUM(name_, text_) SIM_##name_,
     SIM_FAULTS(SIM_FAULT_ENUM) SIM_N_FAULTS

@@ -26,7 +26,7 @@ typedef struct case_ { // the parameters of a run
 typedef struct totals {
     uint64_t seeds, twice, failures, points, switches, calls, faults[SIM_N_FAULTS];
     double virtual_s;
-    uint64_t n_app[16], n_policy[SIM_N_POLICIES], n_fine;
+    uint64_t n_app[32], n_policy[SIM_N_POLICIES], n_fine;
 } totals;
 
 // ---- programs

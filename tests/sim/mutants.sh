@@ -473,6 +473,204 @@ list() {
 @ guest-unparked: a returning guest stays in the set of sleepers
 - if (volt__drive_events(w, was_away, 0)) volt__watchdog_scan(w);
 + if (volt__drive_events(w, 0, 0)) volt__watchdog_scan(w);
+@ ready-missed pongs: an attempt that failed clears a readiness that an event has just told
+- if (e->seq == snapshot.seq && e->mode == VOLT__MODE_EDGE)
+- volt__store_rlx(&e->ready, (uint8_t)(e->ready & ~dir)); // rlx: under lock
++ if (e->mode == VOLT__MODE_EDGE)
++ volt__store_rlx(&e->ready, (uint8_t)(e->ready & ~dir));
+@ ready-kept: an attempt that failed leaves the readiness as it is
+- if (rc == -EAGAIN) volt__fd_mark_drained(e, io->dir, io->snapshot);
++ (void)volt__fd_mark_drained;
+@ ready-both: an attempt to read that failed also clears the readiness for writes
+- if (e->seq == snapshot.seq && e->mode == VOLT__MODE_EDGE)
+- volt__store_rlx(&e->ready, (uint8_t)(e->ready & ~dir)); // rlx: under lock
++ if (e->seq == snapshot.seq && e->mode == VOLT__MODE_EDGE)
++ volt__store_rlx(&e->ready, (uint8_t)(0 * dir));
+@ ready-unregistered: a descriptor counts as ready until it is registered, which no wait does
+- return mode == VOLT__MODE_EDGE || mode == VOLT__MODE_ALWAYS ? 0 : -EAGAIN;
++ return 0 * mode;
+@ read-cancelled: a wait that is cancelled takes bytes, or a message
+- if (io->op != VOLT__OP_CALL) volt__check_not_on_stack(cx, io->buf);
+- if (!volt__io_begin(cx, node, io, &out)) return out;
++ if (!volt__io_begin(cx, node, io, &out)) {
++ if (!volt_is_pending(out) && io->op < VOLT__OP_ACCEPT)
++ (void)volt__io_call(cx, io, VOLT__FD_SOCKET);
++ return out;
++ }
+@ call-cancelled: a wait that is cancelled makes its call once more: a message or a signal is lost
+- if (io->op != VOLT__OP_CALL) volt__check_not_on_stack(cx, io->buf);
+- if (!volt__io_begin(cx, node, io, &out)) return out;
++ if (!volt__io_begin(cx, node, io, &out)) {
++ if (!volt_is_pending(out) && io->op == VOLT__OP_CALL) (void)io->call(io->fd, io->buf);
++ return out;
++ }
+@ message-twice: a message is sent twice, if there is room for both
+- ssize_t rc = VOLT_SYS(sendmsg, fd, m, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
++ ssize_t rc = VOLT_SYS(sendmsg, fd, m, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
++ if (rc >= 0) (void)VOLT_SYS(sendmsg, fd, m, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+@ message-peeked: a peek takes the message
+- ssize_t rc = VOLT_SYS(recvmsg, fd, m, flags | MSG_DONTWAIT);
++ ssize_t rc = VOLT_SYS(recvmsg, fd, m, (flags | MSG_DONTWAIT) & ~MSG_PEEK);
+@ message-empty: an empty message is taken, and the wait for one goes on
+- int64_t rc = volt__recvmsg_once(fd, &m->head, m->flags);
+- if (rc < 0) return rc;
++ int64_t rc = volt__recvmsg_once(fd, &m->head, m->flags);
++ if (rc <= 0) return rc < 0 ? rc : -EAGAIN;
+@ message-cut: a message that was too long for its buffer is no error
+- return m->head.msg_flags & MSG_TRUNC && !(m->flags & MSG_TRUNC) ? -EMSGSIZE : rc;
++ return rc;
+@ message-anonymous: a message has the address of the one before
+- from.len_ = m->head.msg_namelen < sizeof from.sa_ ? m->head.msg_namelen
+- : (uint32_t)sizeof from.sa_;
+- *m->from = from;
++ (void)from;
+@ messages-uncounted: where they go one by one, an error hides those that went before
+- if (rc < 0) return i > 0 ? (int64_t)i : rc;
++ if (rc < 0) return rc;
+@ messages-all: where they go one by one, the number of messages is that asked for
+- if (rc < 0) return i > 0 ? (int64_t)i : rc;
++ if (rc < 0) return i > 0 ? (int64_t)m->n : rc;
+@ line-split-end: an end of several bytes is not found if a read has split it
+- r->scanned_ += len;
+- break;
++ r->scanned_ = r->to_;
++ break;
+@ line-scan-kept: what has been searched is not moved with the bytes
+- r->scanned_ -= r->from_;
++ (void)0;
+@ line-end-left: a line begins with the rest of the end of the last one
+- r->from_ = r->scanned_ = is_found ? at + n : r->to_;
++ r->from_ = r->scanned_ = is_found ? at + 1 : r->to_;
+@ line-skips-on: behind a line that was too long all others are skipped
+- int was_skipped = r->is_skipping_;
+- r->is_skipping_ = 0;
++ int was_skipped = r->is_skipping_;
+@ line-cut-short: a piece of a line that is too long loses its last byte
+- out->len = r->to_ - r->from_ - keep;
++ out->len = r->to_ - r->from_ - keep - 1;
+@ line-compacts-late: bytes are moved over those that were not taken
+- memmove(r->buf_, r->buf_ + r->from_, r->to_ - r->from_);
+- r->to_ -= r->from_;
++ memmove(r->buf_, r->buf_ + r->from_, r->to_ - r->from_ - 1);
++ r->to_ -= r->from_;
+@ reader-starts-over: an exact read forgets between two polls how far it was
+- if (!r->is_moving_) r->moved_ = 0;
+- r->is_moving_ = 1;
+- for (;;) {
+- r->moved_ += volt__reader_take(r, buf + r->moved_, len - r->moved_);
++ r->moved_ = 0;
++ for (;;) {
++ r->moved_ += volt__reader_take(r, buf + r->moved_, len - r->moved_);
+@ record-skip-short: of a record that is too long the length of its header is left
+- r->skip_ = (uint64_t)len + header;
++ r->skip_ = (uint64_t)len;
+@ writer-drops: a short write counts as a whole one
+- w->from_ += (size_t)rc;
++ w->from_ += w->to_ - w->from_;
+@ writer-repeats: after a short write its last byte is written again
+- w->from_ += (size_t)rc;
++ w->from_ += (size_t)rc < w->to_ - w->from_ && rc > 1 ? (size_t)rc - 1 : (size_t)rc;
+@ writer-goes-on: a cancelled put that waits counts what it has moved in the next one, too
+- if (!volt_is_pending(out)) w->is_moving_ = 0;
+- return out;
++ return out;
+@ copy-drops: a short write of a copy counts as a whole one
+- c->n_ -= (size_t)volt_value(p);
++ c->n_ = 0;
+@ copy-repeats: after a short write a copy begins with the same bytes again
+- c->at_ += (size_t)volt_value(p);
++ (void)0;
+@ copy-pipe-left: a pipe that was emptied in part is given to the next copy
+- if (volt_value(p) > 0) c->in_pipe_ -= (size_t)volt_value(p);
++ if (volt_value(p) > 0) c->in_pipe_ = 0;
+@ copy-unpipe-left: of the bytes in a pipe only those that fit into the buffer are copied
+- c->in_pipe_ -= (size_t)n;
++ c->in_pipe_ = 0;
+@ copy-forgets: a copy that goes on forgets the bytes that were on their way
+- c->failed_at_ = 0;
+- for (;;) {
++ c->failed_at_ = 0;
++ c->n_ = 0;
++ for (;;) {
+@ copy-reads-on: a copy whose write was cancelled reads before it has written the rest
+- while (c->in_pipe_ + c->n_ > 0 && c->n_copied_ < c->limit_) {
++ while (c->in_pipe_ + c->n_ > 0 && c->n_copied_ < c->limit_ && c->rc_ != -ECANCELED) {
+@ copy-pipe-shared: the pipe of a copy that ends early is kept for others, with its bytes
+- if (c->pipe_[0] >= 0) volt__pipe_give(cx->rt_, c, 0);
++ if (c->pipe_[0] >= 0) volt__pipe_give(cx->rt_, c, 1);
+@ copy-pipe-lost: the pipe of a copy that ends early stays open
+- if (c->pipe_[0] >= 0) volt__pipe_give(cx->rt_, c, 0);
++ (void)0;
+@ relay-endless: a relay does not pass on an end
+- VOLT_AWAIT(volt_stream_end(cx, r->way_[i].to_));
++ (void)0;
+@ relay-idle-early: a relay is idle after half of the time
+- return volt__time_add(a > b ? a : b, r->limit_);
++ return volt__time_add(a > b ? a : b, r->limit_ / 2);
+@ signal-lost: one call takes two signals, if there are two, and reports one
+- ssize_t n = VOLT_SYS(read, fd, &info, sizeof info);
+- if (n < 0) return -errno;
++ ssize_t n = VOLT_SYS(read, fd, &info, sizeof info);
++ if (n > 0) (void)VOLT_SYS(read, fd, &info, sizeof info);
++ if (n < 0) return -errno;
+@ child-collected-twice: a child that was collected is waited for again
+- if (rc == 0 || rc == -ECHILD) p->state_ = VOLT__PROCESS_COLLECTED;
++ if (rc == -ECHILD) p->state_ = VOLT__PROCESS_COLLECTED;
+@ child-signalled-late: a signal is sent to the number of a child that was collected
+- if (p->state_ == VOLT__PROCESS_RUNS) rc = VOLT_SYS(kill, p->pid, signal) < 0 ? -errno : 0;
++ rc = VOLT_SYS(kill, p->pid, signal) < 0 ? -errno : 0;
+@ child-group-late: the group of a child is ended when its number is free
+- if (rc == 0 && p->ends_group_) VOLT_SYS(kill, -p->pid, SIGKILL);
+- if (rc == 0 && VOLT_SYS(waitid, P_PID, id, &info, WEXITED | WNOHANG) < 0) rc = -errno;
++ if (rc == 0 && VOLT_SYS(waitid, P_PID, id, &info, WEXITED | WNOHANG) < 0) rc = -errno;
++ if (rc == 0 && p->ends_group_) VOLT_SYS(kill, -p->pid, SIGKILL);
+@ child-pidfd-left: the pidfd of a child that was collected stays open
+- if (p->state_ == VOLT__PROCESS_COLLECTED && p->pidfd_ >= 0) {
++ if (0) {
+@ child-report-lost: a child that could not start its program counts as started
+- while (VOLT_SYS(waitpid, pid, NULL, 0) < 0 && errno == EINTR) {}
+- return -error;
++ return 0;
+@ child-unticked: without a pidfd, a wait ends after the first look
+- if (p->rc_ != -EAGAIN) break;
+- VOLT_AWAIT(p->rc_, volt_sleep(cx, VOLT__PROCESS_TICK));
++ break;
+@ child-left: the end of a process by a cancelled task does not wait for it
+- volt_shield_begin(cx, &p->shield_, VOLT_NEVER);
+- VOLT_AWAIT(p->rc_, volt__process_wait(cx, p, out_or_null));
+- volt_shield_end(cx, &p->shield_);
++ VOLT_AWAIT(p->rc_, volt__process_wait(cx, p, out_or_null));
+@ file-cached-short: a part of the bytes that is cached counts as all
+- return VOLT_SYS(fstat, fd, &st) == 0 && offset + n >= st.st_size ? n : 0;
++ return n + 0 * (int)sizeof st;
+@ file-left-open: a close that was cancelled before it ran leaves the file open
+- if (!volt_is_pending(p) && !op->is_run_)
++ if (0)
+@ send-offset: the offset of a file advances by what was asked for
+- if (n > 0) *a->offset = at;
++ if (n > 0) *a->offset += (int64_t)a->len;
+@ info-first: only the first item of control data is read
+- if (c->cmsg_len < sizeof *c || left < step || left - step < sizeof *c) return NULL;
++ if (c->cmsg_len < sizeof *c || left < step || left - step < sizeof *c || left) return NULL;
+@ info-no-source: an answer is sent from any address
+- if (family == AF_INET)
+- memcpy(&v4.ipi_spec_dst, info->local.sa_ + offsetof(struct sockaddr_in, sin_addr), 4);
++ (void)0;
+@ capture-cut: the output of a process that does not fit is no error
+- if (arm->rc_ > 0) arm->rc_ = -EMSGSIZE;
++ if (arm->rc_ > 0) arm->rc_ = 0;
+@ capture-full: output that just fits is an error
+- if (arm->rc_ > 0) arm->rc_ = -EMSGSIZE;
++ if (arm->rc_ >= 0) arm->rc_ = -EMSGSIZE;
+@ capture-left: a capture that is cancelled leaves its process
+- volt_shield_begin(cx, &c->shield_, VOLT_NEVER);
+- VOLT_AWAIT(volt_process_end(cx, &c->process_, c->grace, &c->end));
+- volt_shield_end(cx, &c->shield_);
++ (void)0;
+@ capture-open: a capture leaves its pipes open
+- volt_process_close(cx, &c->process_);
+- VOLT_END(c->rc_);
++ VOLT_END(c->rc_);
 END
 }
 

@@ -15,6 +15,8 @@
 //   while all wait no thread makes a step                             silence       (apps.h)
 //   blocking calls, and queues while all threads sleep                calls.h
 //   locks, channels and hooks that tasks and threads share            waits.h
+//   datagrams; readiness; copies, relays; lines, records; children    packets.h, ready.h, copies.h,
+//                                                                     lines.h, processes.h
 #ifndef VOLT_SIM_ORACLE_H
 #define VOLT_SIM_ORACLE_H
 

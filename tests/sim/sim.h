@@ -57,6 +57,9 @@ static _Noreturn void sim__panic(const char *text) {
 #define VOLT_THREAD_JOIN(thread_) sim_pthread_join(thread_)
 #define VOLT_FORK_WORD() NULL
 #define VOLT_GETPID() 1
+#define VOLT_START_CHILD(child_)                                                                   \
+    ((void)volt__sys_start_child, sim_start_child((child_)->options->argv[1], (child_)->report_fd, \
+                                                  &(child_)->fd[0].here, (child_)->n_fds))
 #define VOLT_TLS_GET() ((volt__worker *)sim.current->tls)
 #define VOLT_TLS_SET(w_) (sim.current->tls = (w_))
 #define VOLT_PANIC(text_) sim__panic(text_)

@@ -135,7 +135,7 @@ says bench/README.md instructions "$(gate S8 | awk '{ printf "%.0f", $2 }')" \
     'The @ instructions also keep'
 says tests/README.md answers "$(sed -n "/^alone='/,/^'/p" "$root/tests/platform/kernels.sh" |
     awk '{ for (i = 2; i <= NF; i++) n += $i ~ /^[A-Z]/ } END { print n }')" \
-    'membarrier and SO_PROTOCOL: @ answers'
+    'SO_PEERPIDFD and SO_PROTOCOL: @ answers'
 
 # ---- README.md: its size, and its two programs by its own commands
 : >"$out/log"

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
 # The size of volt.h: text + data at -Os without debug checks, for each compiler named, as a table
-# for bench/README.md: the whole implementation, and programs without unused functions; and the time
-# that the host's compiler takes to read the header without the implementation. Fails where Thumb-2
+# for bench/README.md: the whole implementation, and programs without unused functions; a second
+# table of the whole without each part that a macro leaves out; and the time that the host's
+# compiler takes to read the header without the implementation. Fails where Thumb-2
 # takes more than 100 KiB for all, 30 for the plain echo server, 22 for its form with one thread.
 # `make size` runs it:
 #   size.sh DIR NAME=COMMAND...     a missing command is named, and the script fails
@@ -19,8 +20,9 @@ size_of() {
 
 # row NAME COMMAND...
 row() {
-    line="| $1"
+    line="| $1" all="$dir/all-$1"
     shift
+    : > "$all"
     for what in "$dir/all.c" \
         'tests/static/size_echo.c -DVOLT_STATIC' \
         'tests/static/size_echo.c -DVOLT_STATIC -DVOLT_SINGLE_THREAD' \
@@ -30,9 +32,25 @@ row() {
         # shellcheck disable=SC2086 # a list of words
         bytes=$(size_of "$@" -Os -std=gnu11 -DNDEBUG -I. -c $what) || rc=1
         line="$line | ${bytes:-does not compile}"
+        [ -s "$all" ] || echo "$bytes" > "$all"
     done
     echo "$line |"
     case $line in '| Thumb-2 |'*) limit "$line" ;; esac
+}
+# without WHAT TARGET...  A row of the second table: the whole without the parts that these macros
+# leave out, and in brackets the bytes that this saves.
+without() {
+    line="| $1" flags=$(printf -- "-D%s " $1)
+    shift
+    for target; do
+        all="$dir/all-${target%%=*}"
+        [ -s "$all" ] || continue
+        # shellcheck disable=SC2086 # lists of words
+        bytes=$(size_of ${target#*=} -Os -std=gnu11 -DNDEBUG -I. $flags -c "$dir/all.c") || rc=1
+        saved=$(echo "$(cat "$all") + $bytes" | awk '{ print $1 + $3 - $5 - $7 }')
+        line="$line | ${bytes:-does not compile} (-$saved)"
+    done
+    echo "$line |"
 }
 # limit LINE  The limit of the design.
 limit() {
@@ -65,6 +83,17 @@ for target; do
         missing "${command%% *}"
     fi
 done
+
+parts='VOLT_NO_UDP VOLT_NO_UNIX VOLT_NO_STREAM VOLT_NO_SIGNAL VOLT_NO_PROCESS VOLT_NO_FILES'
+echo
+printf '| all, text + data, without'
+for target; do [ ! -s "$dir/all-${target%%=*}" ] || printf ' | %s' "${target%%=*}"; done
+printf ' |\n|---'
+for target; do [ ! -s "$dir/all-${target%%=*}" ] || printf '|---'; done
+echo '|'
+for part in $parts; do without "$part" "$@"; done
+without "$parts" "$@"
+echo
 
 # ns_of FILE  The time of one run.
 ns_of() {

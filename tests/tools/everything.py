@@ -58,10 +58,11 @@ SUM = r"\d+ passed, \d+ failed"
 # The files that a target needs, as shell patterns; ! excludes those that were included so far.
 COMMON = ("volt.h", "Makefile", "*.mk")
 SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!tests/mutate/*",
-         "!tests/tools/everything.py", "!tests/README.md", *COMMON)
+         "!tests/tools/everything.py", "!tests/README.md", "!tests/tools/programs/*",
+         "!examples/programs/*", "!examples/README.md", *COMMON)
 BENCH = (*COMMON, "bench/*", "tests/lib/*", "!*.md")
 SETS = {
-    "all": ("*", "!sketch/*"),  # a draft, which no target reads
+    "all": ("*",),
     "suite": SUITE,
     "model": (*COMMON, "tests/model/*", "tests/lib/*"),
     "sim": (*COMMON, "tests/sim/*", "tests/lib/*"),
@@ -318,7 +319,8 @@ def model_figure(lines):
 
 
 def size_figure(lines):
-    """A row of the printed table becomes "processor: all, 03_echo ..."; see size_table."""
+    """A row of the printed tables becomes "processor: all, 03_echo ...", or "macros: all without
+    these parts, for each processor"; see size_table."""
     rows = [line.strip("|").split("|") for line in lines if line[0] == "|"]
     rows = [[cell.strip() for cell in row] for row in rows]
     return [f"{row[0]}: {', '.join(row[1:])}" for row in rows if row[1][:1].isdigit()]
@@ -345,7 +347,8 @@ def figure_of(name, log):
     else:
         found = lines[-1:]
     text = "; ".join(re.sub(r"\s+", " ", line) for line in found)
-    return textwrap.shorten(text.replace("|", "/"), 600, placeholder=" ...") or "no figure"
+    most = 2000 if name == "size" else 600
+    return textwrap.shorten(text.replace("|", "/"), most, placeholder=" ...") or "no figure"
 
 
 def end_group(process):
@@ -508,10 +511,18 @@ def size_table(status):
         return "`make size` was not run, or failed.\n"
     why = mark(status, "size", status.trees, status.commit)
     text = f"At commit {line['commit']}" + (f", **{why}**" if why else "") + ":\n\n"
-    text += f"| text + data, bytes | {' | '.join(SIZES)} |\n|---{'|---' * len(SIZES)}|\n"
-    for row in line["figure"].split("; "):
-        text += f"| {row.replace(': ', ' | ').replace(', ', ' | ')} |\n"
+    rows = [row.split(": ") for row in line["figure"].split("; ")]
+    whole = [row for row in rows if not row[0].startswith("VOLT_")]
+    parts = [row for row in rows if row[0].startswith("VOLT_")]
+    text += size_rows("text + data, bytes", SIZES, whole)
+    if parts:
+        text += "\n" + size_rows("all, without", [row[0] for row in whole], parts)
     return text
+
+
+def size_rows(what, heads, rows):
+    text = f"| {what} | {' | '.join(heads)} |\n|---{'|---' * len(heads)}|\n"
+    return text + "".join(f"| {name} | {cells.replace(', ', ' | ')} |\n" for name, cells in rows)
 
 
 def made_anew(page, status):

@@ -269,6 +269,7 @@ dashboard_reports() {
 
 # A stream that is open when the server is stopped ends.
 dashboard_stop() {
+    : >"$work/events" # the events of an earlier stream must not count
     curl --silent --show-error --max-time 20 -N "$url/events" >"$work/events" &
     client=$!
     until_has "$work/events" '^data'
@@ -306,11 +307,14 @@ case $name in
     golden 08_curl.c "$bin/08_curl" "http://127.0.0.1:$port"
     stop
     ;;
-09_redis)
+09_redis | hiredis)
     redis-server --port 0 --unixsocket "$work/redis" --dir "$work" --save '' >"$work/log" &
     server=$!
     until_has "$work/log" 'ready to accept connections'
-    golden 09_redis.c "$bin/09_redis" "$work/redis"
+    case $name in
+    09_redis) golden 09_redis.c "$bin/09_redis" "unix:$work/redis" ;;
+    hiredis) golden ../tests/tools/adapters/hiredis.c "$bin/hiredis" "$work/redis" ;;
+    esac
     stop
     ;;
 10_from_cpp*) golden 10_from_cpp.cpp "$bin/$name" ;;

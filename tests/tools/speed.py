@@ -104,7 +104,53 @@ def check_names():
     check("order of rows", found == rows[:5] + ["N7a"] + rows[5:7] + rows[8:], found)
 
 
+def taken(*lines):
+    """The rows that lines of net_ratio.sh become."""
+    results = {"machine": {}, "runs": {"a": {}}, "rows": []}
+    put, peers.results_file.put = peers.results_file.put, \
+        lambda results, result, name: results["rows"].append(result | {"run": name})
+    try:
+        peers.take_net(map(json.dumps, lines), results, "a")
+    finally:
+        peers.results_file.put = put
+    return results["rows"][-1]
+
+
+def check_servers():
+    base = {"row": "N8", "peer": "volt", "version": "0", "pairs": 9, "rate": 1, "bytes": 200.0}
+    ratios = {f"{m}_{k}": 1.0 for m in ("wall", "cpu") for k in ("ratio", "low", "high")}
+    def peer(name, ratio):
+        return base | ratios | {"peer": name, "bytes": 200 * ratio, "bytes_ratio": ratio,
+                                "bytes_low": ratio, "bytes_high": ratio}
+    row = taken(base, peer("raw", 0.25), peer("go", 10.0), peer("tokio", 0.5))
+    found = (row["by"], row["verdict"], speed.best_of(row)["peer"], speed.floor_text(row))
+    check("memory counts by bytes", found == ("bytes", "loss", "tokio", "4.00"), found)
+    said = speed.memory_table([row])[2]
+    check("a table of memory has every peer and the bare loop",
+          "| **0.50 (0.50 to 0.50)** | **loss** | go 2,000 | 50.0 |" in said, said)
+    base = {"row": "N7s", "peer": "volt", "version": "0", "pairs": 9, "rate": 1}
+    slow = base | ratios | {"peer": "go", "cpu_ratio": 1.5, "cpu_low": 1.4, "cpu_high": 1.6}
+    found = taken(base, slow)["verdict"]
+    check("datagrams in bursts count by CPU time", found == "win", found)
+
+
 # ---- files
+
+def check_elsewhere():
+    """Rows of another machine are marked, with machine, remark and versions, and counted."""
+    runs = {"2000-01-01T00:00:00Z": {"command": "", "versions": {"volt.h": "0", "go": "1"}},
+            "2000-01-02T00:00:00Z": {"command": "", "versions": {"volt.h": "0", "go": "2"},
+                                     "machine": {"cpu": "D", "cpus": 4, "kernel": "7"},
+                                     "remark": "It was busy."}}
+    rows = [judged(program([1, 1, 1], [1, 1, 1], peer="tokio")) | {"run": run, "row": row}
+            for row, run in zip(("S1", "S2"), sorted(runs))]
+    said = speed.section({"machine": {"cpu": "C", "cpus": 2, "kernel": "6"}, "runs": runs,
+                          "rows": rows}).replace("\n", " ")
+    check("rows of another machine are marked", "| S2 | spawn (another machine) |" in said and
+          "| S1 | spawn |" in said, said)
+    check("their machine is named", "C, 2 CPUs, Linux 6, 2000-01-01; volt.h 0, go 1. S2: D, "
+          "4 CPUs, Linux 7, 2000-01-02; go 2. It was busy." in said, said)
+
 
 def check_origin():
     """The commits of the rows are named once each, by age, and no others."""
@@ -162,6 +208,6 @@ def check_readme():
 
 
 for each in (check_intervals, check_verdicts, check_ratios, check_output, check_names,
-             check_origin, check_publish, check_readme):
+             check_servers, check_elsewhere, check_origin, check_publish, check_readme):
     each()
 print(f"speed: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")

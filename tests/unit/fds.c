@@ -307,7 +307,7 @@ static int probe(int n, int is_accept, int flags) {
     memset(&f, 0, sizeof f);
     f.flags = 99;
     int before = fcntl(n, F_GETFL);
-    int rc = volt__fd_probe(&f, n, f.gen, is_accept);
+    int rc = volt__fd_probe(&f, n, f.gen, is_accept ? VOLT__FD_SOCKET | VOLT__FD_NONBLOCK : 0);
     CHECK_EQ(f.lock, 0);
     CHECK_EQ(f.flags, rc < 0 ? 0 : rc);
     int is_unblocked = rc >= 0 && (is_accept || !(rc & VOLT__FD_SOCKET));

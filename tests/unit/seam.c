@@ -327,8 +327,29 @@ TEST(eventfd_and_accept_set_flags_on_any_kernel) {
         flags_error = errors[i];
         check_flags(volt__sys_eventfd());
         int out = connect_to(listener);
-        check_flags(volt__sys_accept(listener));
+        check_flags(volt__sys_accept(listener, NULL));
         CHECK_EQ(close(out), 0);
+    }
+    CHECK_EQ(close(listener), 0);
+}
+TEST(accept_tells_its_peer_on_any_kernel) {
+    static const int errors[] = { 0, ENOSYS };
+    int listener = open_listener();
+    for (int i = 0; i < 2; i++) {
+        volt_addr peer, want;
+        flags_error = errors[i];
+        memset(&peer, 1, sizeof peer);
+        memset(&want, 0, sizeof want);
+        int out = connect_to(listener);
+        socklen_t len = sizeof want.sa_;
+        CHECK_EQ(getsockname(out, (struct sockaddr *)(void *)want.sa_, &len), 0);
+        want.len_ = len;
+        check_flags(volt__sys_accept(listener, &peer));
+        CHECK_EQ(memcmp(&peer, &want, sizeof peer), 0); // with no byte of before
+        CHECK_EQ(close(out), 0);
+        out = volt__sys_accept(-1, &peer);
+        CHECK_EQ(out, -EBADF);
+        CHECK_EQ(memcmp(&peer, &want, sizeof peer), 0); // unchanged by a failure
     }
     CHECK_EQ(close(listener), 0);
 }
@@ -343,7 +364,7 @@ TEST(eventfd_and_accept_may_give_descriptor_0) {
         CHECK_EQ(volt__sys_eventfd(), 0);
         check_flags(0);
         errno = ENOSYS;
-        CHECK_EQ(volt__sys_accept(listener), 0);
+        CHECK_EQ(volt__sys_accept(listener, NULL), 0);
         check_flags(0);
         fcntl_at = errors[i] ? 1 : 0; // where flags are set
         fcntl_error = EACCES;
@@ -360,17 +381,17 @@ TEST(descriptor_is_closed_if_its_flags_cannot_be_set) {
         int out = connect_to(listener), n_open = test_count_fds();
         fcntl_at = i;
         fcntl_error = EACCES;
-        CHECK_EQ(volt__sys_accept(listener), -EACCES);
+        CHECK_EQ(volt__sys_accept(listener, NULL), -EACCES);
         fcntl_at = i;
         CHECK_EQ(volt__sys_eventfd(), -EACCES);
         CHECK_EQ(test_count_fds(), n_open);
         CHECK_EQ(close(out), 0);
     }
     CHECK_EQ(close(listener), 0);
-    CHECK_EQ(volt__sys_accept(listener), -EBADF); // the second call says so
+    CHECK_EQ(volt__sys_accept(listener, NULL), -EBADF); // the second call says so
     flags_error = EMFILE; // an error of its own: nothing else is tried
     CHECK_EQ(volt__sys_eventfd(), -EMFILE);
-    CHECK_EQ(volt__sys_accept(listener), -EMFILE);
+    CHECK_EQ(volt__sys_accept(listener, NULL), -EMFILE);
 }
 
 // ---- clock, random bits, signals, the end

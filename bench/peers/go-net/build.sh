@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Builds go-net; needs nothing but Go's own library.
+# Builds go-net; Go fetches golang.org/x/net.
 #
 #   bench/peers/go-net/build.sh [OUT]     default: build/peers/go-net
 #

@@ -3,11 +3,12 @@
 // The server of bench/servers/net_server.c in Go: a goroutine for each connection, for http that of
 // net/http.
 //
-//	go-net echo|http|resp|udp WORKERS [SECONDS]
+//	go-net MODE WORKERS [SECONDS [PORT]]     all modes but liar
 //	go-net --version
 //
 // WORKERS is GOMAXPROCS. All else, and what it prints at its end, is as there. resp has a parser
-// and a table of its own, see resp.go.
+// and a table of its own, see resp.go; idle and relay are in idle.go, the
+// modes with many datagrams in datagrams.go.
 package main
 
 import (
@@ -115,29 +116,33 @@ func datagrams(c *net.UDPConn) {
 // ---- program
 
 // Accepted connections have TCP_NODELAY set by package net.
-func accept(l net.Listener, serve func(net.Conn) (answered, sent int64)) {
+func accept(l net.Listener, serve func(net.Conn)) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return
 		}
-		go func() {
-			answered, sent := serve(c)
-			c.Close()
-			requests.Add(answered)
-			bytes.Add(sent)
-		}()
+		go serve(c)
+	}
+}
+
+func counted(serve func(net.Conn) (answered, sent int64)) func(net.Conn) {
+	return func(c net.Conn) {
+		answered, sent := serve(c)
+		c.Close()
+		requests.Add(answered)
+		bytes.Add(sent)
 	}
 }
 
 // Listens, and serves in goroutines. Gives the port.
 func start(mode string) int {
-	if mode == "udp" {
+	if serve := modes[mode]; serve != nil {
 		c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		if err != nil {
 			fail(err)
 		}
-		go datagrams(c)
+		go serve(c)
 		return c.LocalAddr().(*net.UDPAddr).Port
 	}
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -148,11 +153,21 @@ func start(mode string) int {
 	case "http":
 		go http.Serve(l, http.HandlerFunc(hello))
 	case "resp":
-		go accept(l, resp)
+		go accept(l, counted(resp))
+	case "idle":
+		go accept(l, idle)
+	case "relay":
+		go accept(l, relayTo(number(4, 1)))
 	default:
-		go accept(l, echo)
+		go accept(l, counted(echo))
 	}
 	return l.Addr().(*net.TCPAddr).Port
+}
+
+// The modes; those of datagrams have a function here.
+var modes = map[string]func(*net.UDPConn){
+	"echo": nil, "http": nil, "resp": nil, "idle": nil, "relay": nil,
+	"udp": datagrams, "udp-many": many, "udp-send": sendBursts, "udp-receive": receiveBursts,
 }
 
 func number(i, otherwise int) int {
@@ -171,9 +186,12 @@ func main() {
 		fmt.Println("Go", runtime.Version()[2:])
 		return
 	}
-	modes := map[string]bool{"echo": true, "http": true, "resp": true, "udp": true}
-	if len(os.Args) < 3 || !modes[os.Args[1]] {
-		fail(fmt.Errorf("usage: go-net echo|http|resp|udp WORKERS [SECONDS]"))
+	mode := ""
+	if len(os.Args) > 2 {
+		mode = os.Args[1]
+	}
+	if _, ok := modes[mode]; !ok {
+		fail(fmt.Errorf("usage: go-net MODE WORKERS [SECONDS [PORT]]"))
 	}
 	runtime.GOMAXPROCS(number(2, 1))
 	time.AfterFunc(time.Duration(number(3, 300))*time.Second, func() {

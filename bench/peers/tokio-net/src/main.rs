@@ -2,11 +2,13 @@
 //! The server of bench/servers/net_server.c by Tokio, and for http by hyper: a task for each
 //! connection.
 //!
-//!   tokio-net echo|http|resp|udp WORKERS [SECONDS]
+//!   tokio-net MODE WORKERS [SECONDS [PORT]]     all modes but liar
 //!   tokio-net --version
 //!
 //! WORKERS 0: the scheduler of one thread, which has no other workers to think of. All else, and
 //! what it prints at its end, is as there. resp has a parser and a table of its own, see resp.rs.
+mod datagrams;
+mod idle;
 mod resp;
 
 use http_body_util::Full;
@@ -21,7 +23,7 @@ use std::io::Result;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{signal, SignalKind};
 
@@ -30,6 +32,8 @@ use tokio::signal::unix::{signal, SignalKind};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const BUFFER: usize = 4096;
+const BACKLOG: u32 = 1024; // as the others; by default 128, which the clients of N8 overflow
+const MODES: &str = "echo http resp idle relay udp udp-many udp-send udp-receive";
 
 // ---- figures
 
@@ -118,25 +122,17 @@ async fn http(stream: TcpStream) -> Result<()> {
     connection.await.map_err(std::io::Error::other)
 }
 
-async fn datagrams(socket: UdpSocket) -> Result<()> {
-    let count = Count::default();
-    let mut buffer = vec![0; BUFFER];
-    loop {
-        let (n, from) = socket.recv_from(&mut buffer).await?;
-        socket.send_to(&buffer[..n], from).await?;
-        count.add(1, n);
-    }
-}
-
 // ---- program
 
-async fn accept(listener: TcpListener, mode: String) -> Result<()> {
+async fn accept(listener: TcpListener, mode: String, port: u16) -> Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
         match mode.as_str() {
             "echo" => tokio::spawn(echo(stream)),
             "http" => tokio::spawn(http(stream)),
+            "idle" => tokio::spawn(idle::idle(stream)),
+            "relay" => tokio::spawn(idle::relay(stream, port)),
             _ => tokio::spawn(resp(stream)),
         };
     }
@@ -147,16 +143,23 @@ fn report_port(at: SocketAddr) {
 }
 
 /// Serves in a task, since block_on's thread is no worker, until the signal comes.
-async fn serve(mode: String) -> Result<()> {
+async fn serve(mode: String, port: u16) -> Result<()> {
     let mut term = signal(SignalKind::terminate())?;
-    if mode == "udp" {
+    if mode.starts_with("udp") {
         let socket = UdpSocket::bind("127.0.0.1:0").await?;
         report_port(socket.local_addr()?);
-        tokio::spawn(datagrams(socket));
+        match mode.as_str() {
+            "udp-many" => tokio::spawn(datagrams::many(socket)),
+            "udp-send" => tokio::spawn(datagrams::send_bursts(socket)),
+            "udp-receive" => tokio::spawn(datagrams::receive_bursts(socket)),
+            _ => tokio::spawn(datagrams::singly(socket)),
+        };
     } else {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+        let listener = socket.listen(BACKLOG)?;
         report_port(listener.local_addr()?);
-        tokio::spawn(accept(listener, mode));
+        tokio::spawn(accept(listener, mode, port));
     }
     term.recv().await;
     Ok(())
@@ -182,7 +185,8 @@ fn version(of: &str) -> &'static str {
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().collect();
     if args.len() == 2 && args[1] == "--version" {
-        println!("Tokio {}, hyper {}", version("tokio"), version("hyper"));
+        let [tokio, hyper, quinn] = ["tokio", "hyper", "quinn-udp"].map(version);
+        println!("Tokio {tokio}, hyper {hyper}, quinn-udp {quinn}");
         return Ok(());
     }
     let number = |i: usize| {
@@ -190,14 +194,15 @@ fn main() -> Result<()> {
             .and_then(|text: &String| text.parse::<u32>().ok())
     };
     let mode = args.get(1).map_or("", String::as_str);
-    let (Some(workers), true) = (number(2), ["echo", "http", "resp", "udp"].contains(&mode)) else {
-        eprintln!("usage: tokio-net echo|http|resp|udp WORKERS [SECONDS]");
+    let (Some(workers), true) = (number(2), MODES.split(' ').any(|m| m == mode)) else {
+        eprintln!("usage: tokio-net MODE WORKERS [SECONDS [PORT]]");
         std::process::exit(2);
     };
     unsafe { libc::alarm(number(3).unwrap_or(300)) };
     let runtime = runtime(workers as usize)?;
     let start = cpu_us(&usage());
-    runtime.block_on(serve(mode.to_string()))?;
+    let port = number(4).map_or(0, |n| n as u16);
+    runtime.block_on(serve(mode.to_string(), port))?;
     drop(runtime); // every task has ended, and has added up
     let u = usage();
     println!(

@@ -1,0 +1,641 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Child processes and signals.
+#define VOLT_IMPLEMENTATION
+#include "volt.h"
+#include "test.h"
+#include "tasks.h"
+#include <dirent.h>
+#include <limits.h>
+#include <sys/wait.h>
+
+// The arguments of `sh -c TEXT`, which outlive an await.
+#define SH(text_) sh_argv((const char *const[1]){ text_ })
+static const char *const *sh_argv(const char *const *text) {
+    static const char *args[16][4];
+    static int i;
+    const char **a = args[i++ % 16];
+    a[0] = "sh", a[1] = "-c", a[2] = text[0], a[3] = NULL;
+    return a;
+}
+static int count_fds(void) {
+    int n = 0;
+    for (int fd = 0; fd < 300; fd++) n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+static void no_child_is_left(void) {
+    CHECK_EQ(waitpid(-1, NULL, WNOHANG), -1);
+    CHECK_EQ(errno, ECHILD);
+}
+
+// ---- starting
+
+typedef struct {
+    volt_frame frame;
+    volt_process p;
+    volt_process_options o;
+    volt_exit_status end;
+    char out[400];
+    int64_t n, rc;
+} runner;
+// Runs a process, and collects what it writes.
+static volt_poll runner_run(volt_cx *cx, runner *r) {
+    VOLT_BEGIN(cx, r);
+    VOLT_AWAIT(r->rc, volt_process_start(cx, &r->p, &r->o));
+    if (r->rc < 0) VOLT_RETURN(r->rc);
+    r->n = 0;
+    for (;;) {
+        VOLT_AWAIT(r->rc, volt_read(cx, r->p.out, r->out + r->n, sizeof r->out - 1 - (size_t)r->n));
+        if (r->rc <= 0) break;
+        r->n += r->rc;
+    }
+    r->out[r->n] = 0;
+    VOLT_AWAIT(r->rc, volt_process_wait(cx, &r->p, &r->end));
+    volt_process_close(cx, &r->p);
+    VOLT_END(r->rc);
+}
+ROOT_TEST(process_runs_with_its_streams_directory_and_environment, {
+    runner r;
+    int64_t rc;
+    int fd;
+    volt_fd_pair pair;
+}) {
+    static const char *const env[] = { "A=1", "PATH=/bin:/usr/bin", NULL };
+    VOLT_BEGIN(cx, s);
+    s->fd = open("/dev/null", O_RDONLY);
+    s->pair = (volt_fd_pair){ .here = s->fd, .there = 9 };
+    s->r.o.argv = SH("pwd; echo $A; echo err >&2; cat <&9; exit 3");
+    s->r.o.envp_or_null = env;
+    s->r.o.dir_or_null = "/usr";
+    s->r.o.in = VOLT_STDIO_NULL;
+    s->r.o.out = VOLT_STDIO_PIPE;
+    s->r.o.err = VOLT_STDIO_STDOUT;
+    s->r.o.fds = &s->pair;
+    s->r.o.n_fds = 1;
+    VOLT_AWAIT(s->rc, runner_run(cx, &s->r));
+    CHECK_EQ(s->rc, 0);
+    CHECK_STR(s->r.out, "/usr\n1\nerr\n");
+    CHECK_EQ(s->r.end.code, 3);
+    CHECK_EQ(s->r.end.signal, 0);
+    CHECK(s->r.p.pid > 0);
+    close(s->fd);
+    no_child_is_left();
+    VOLT_END(0);
+}
+// The signals of a child are as after a login, although volt's threads block them and this process
+// ignores some. Signals 32 to 34 belong to the C library: a child of posix_spawn, such as a test
+// that make has started, ignores one of them, and sigaction changes none.
+ROOT_TEST(process_begins_with_default_signals, {
+    runner r;
+    int64_t rc;
+}) {
+    static const char *const args[] = { "sed", "-n", "/^Sig[BIC]/p", "/proc/self/status", NULL };
+    VOLT_BEGIN(cx, s);
+    signal(SIGUSR1, SIG_IGN);
+    s->r.o.argv = args;
+    s->r.o.out = VOLT_STDIO_PIPE;
+    VOLT_AWAIT(s->rc, runner_run(cx, &s->r));
+    uint64_t blocked, ignored, caught, of_libc = UINT64_C(7) << 31;
+    CHECK_EQ(sscanf(s->r.out, "SigBlk: %" SCNx64 " SigIgn: %" SCNx64 " SigCgt: %" SCNx64, &blocked,
+                    &ignored, &caught), 3);
+    CHECK_EQ(blocked, 0);
+    CHECK_EQ(ignored & ~of_libc, 0);
+    CHECK_EQ(caught, 0);
+    no_child_is_left();
+    VOLT_END(0);
+}
+ROOT_TEST_ALL(process_start_that_fails_returns_the_error_and_leaves_nothing, {
+    volt_process p;
+    volt_process_options o;
+    int64_t rc;
+    int before, i;
+    volt_fd_pair pair;
+    rlim_t limit;
+}) {
+    static const char *const none[] = { "no-such-program", NULL };
+    static const char *const slash[] = { "/no/such/program", NULL };
+    static const char *const not_exec[] = { "/dev/null", NULL };
+    static const char *const empty[] = { NULL };
+    static const char *const nameless[] = { "", NULL };
+    static const struct {
+        const char *const *argv;
+        const char *dir;
+        int error;
+    } cases[] = { { none, NULL, -ENOENT },      { slash, NULL, -ENOENT },
+                  { not_exec, NULL, -EACCES },  { empty, NULL, -EINVAL },
+                  { nameless, NULL, -ENOENT },  { none, "/no/such/dir", -ENOENT },
+                  { none, "/dev/null", -ENOTDIR } };
+    VOLT_BEGIN(cx, s);
+    s->o.argv = SH("exit 0"); // the pool's thread exists from here on
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, NULL));
+    s->before = count_fds();
+    s->o.in = s->o.out = s->o.err = VOLT_STDIO_PIPE;
+    for (s->i = 0; s->i < (int)(sizeof cases / sizeof cases[0]); s->i++) {
+        s->o.argv = cases[s->i].argv;
+        s->o.dir_or_null = cases[s->i].dir;
+        VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+        CHECK_EQ(s->rc, cases[s->i].error);
+        CHECK_EQ(s->p.pid, 0);
+        CHECK(s->p.in == -1 && s->p.out == -1 && s->p.err == -1);
+        CHECK_EQ(volt_process_signal(&s->p, 0), -ESRCH);
+        VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, NULL));
+        CHECK_EQ(s->rc, -ECHILD);
+        VOLT_AWAIT(s->rc, volt_process_end(cx, &s->p, 0, NULL));
+        CHECK_EQ(s->rc, -ECHILD);
+    }
+    s->o.dir_or_null = NULL;
+    s->o.argv = SH("exit 0");
+    s->pair = (volt_fd_pair){ 250, 7 }; // not open
+    s->o.fds = &s->pair;
+    s->o.n_fds = 1;
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    CHECK_EQ(s->rc, -EBADF);
+    // the child finds no number for its copies: neither for that of the report, nor for one more
+    s->limit = set_fd_limit(260);
+    s->pair = (volt_fd_pair){ 0, 260 };
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    CHECK_EQ(s->rc, -EINVAL);
+    s->pair.there = 258;
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    CHECK_EQ(s->rc, -EMFILE);
+    set_fd_limit(s->limit);
+    CHECK_EQ(count_fds(), s->before);
+    no_child_is_left();
+    VOLT_END(0);
+}
+// As a shell does: an entry of PATH that is empty stands for the current directory.
+ROOT_TEST_1(process_is_searched_for_in_each_directory_of_path, {
+    volt_process p;
+    volt_process_options o;
+    volt_exit_status end;
+    int64_t rc;
+    int i;
+}) {
+    static const struct {
+        const char *path;
+        int rc;
+    } cases[] = { { ".", 0 }, { "", 0 }, { ":/bin", 0 }, { "/bin:", 0 }, { "/none:.", 0 },
+                  { "/dev/null:.", 0 },     // no directory
+                  { "sub:.", 0 },           // there it may not be run
+                  { "sub", -EACCES }, { "sub:/none", -EACCES }, { "/none", -ENOENT },
+                  { "bad:.", -ENOEXEC }, // an error of its own: no further one is tried
+                  { NULL, 0 }, { NULL, -ENOENT } }; // as long as a path may be; longer
+    static const char *const argv[] = { "volt-tool", NULL };
+    static char dir[] = "/tmp/volt-path-XXXXXX", dots[PATH_MAX + 1];
+    VOLT_BEGIN(cx, s);
+    CHECK(mkdtemp(dir));
+    CHECK_EQ(chdir(dir), 0);
+    CHECK_EQ(mkdir("sub", 0700), 0);
+    CHECK_EQ(mkdir("bad", 0700), 0);
+    close(open("sub/volt-tool", O_CREAT | O_WRONLY, 0600));
+    close(open("bad/volt-tool", O_CREAT | O_WRONLY, 0700));
+    for (int i = 0; i < PATH_MAX; i++) dots[i] = i % 2 ? '/' : '.';
+    CHECK_EQ(symlink("/bin/true", "volt-tool"), 0);
+    s->o.argv = argv;
+    for (s->i = 0; s->i < (int)(sizeof cases / sizeof cases[0]); s->i++) {
+        const size_t longest = PATH_MAX - 2 - strlen(argv[0]);
+        dots[longest + (cases[s->i].rc < 0)] = 0;
+        setenv("PATH", cases[s->i].path ? cases[s->i].path : dots, 1);
+        dots[longest] = longest % 2 ? '/' : '.';
+        VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+        CHECK_EQ(s->rc, cases[s->i].rc);
+        if (s->rc < 0) continue;
+        VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, &s->end));
+        CHECK(s->rc == 0 && s->end.code == 0);
+    }
+    unlink("volt-tool");
+    unlink("sub/volt-tool");
+    unlink("bad/volt-tool");
+    rmdir("sub");
+    rmdir("bad");
+    CHECK_EQ(chdir("/"), 0);
+    CHECK_EQ(rmdir(dir), 0);
+    VOLT_END(0);
+}
+ROOT_TEST_1(process_gets_as_many_descriptors_as_there_is_room_for, {
+    runner r;
+    volt_fd_pair pair[VOLT__CHILD_FDS];
+    int64_t rc;
+    int null;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    for (int i = 0; i < VOLT__CHILD_FDS; i++) s->pair[i] = (volt_fd_pair){ s->null, 20 + i };
+    s->r.o.argv = SH("n=0; for i in /proc/self/fd/[2-9][0-9]; do n=$((n + 1)); done; echo $n");
+    s->r.o.out = VOLT_STDIO_PIPE;
+    s->r.o.fds = s->pair;
+    s->r.o.n_fds = VOLT__CHILD_FDS - 3;
+    VOLT_AWAIT(s->rc, runner_run(cx, &s->r));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(atoi(s->r.out), VOLT__CHILD_FDS - 3);
+    s->r.o.n_fds++;
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->r.p, &s->r.o));
+    CHECK_EQ(s->rc, -EINVAL);
+    s->r.o.n_fds = 1;
+    s->pair[0].there = -1;
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->r.p, &s->r.o));
+    CHECK_EQ(s->rc, -EINVAL);
+    volt_close(cx, s->null);
+    no_child_is_left();
+    VOLT_END(0);
+}
+// A program that has closed its standard input, whose number is the end of the first pipe.
+ROOT_TEST_1(pipe_with_descriptor_0_is_closed, {
+    volt_process p;
+    volt_process_options o;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(close(STDIN_FILENO), 0);
+    s->o.argv = SH("exit 0");
+    s->o.out = VOLT_STDIO_PIPE;
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, NULL));
+    volt_process_close(cx, &s->p);
+    CHECK_EQ(open("/dev/null", O_RDONLY), STDIN_FILENO);
+    VOLT_END(0);
+}
+// Descriptors that trade places, and one that goes to two.
+ROOT_TEST_1(process_descriptors_may_trade_places, {
+    runner r;
+    int64_t rc;
+    int a[2], b[2];
+    volt_fd_pair pair[4];
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_pipe(s->a), 0);
+    CHECK_EQ(volt_pipe(s->b), 0);
+    CHECK_EQ(write(s->a[1], "aa\n", 3), 3);
+    CHECK_EQ(write(s->b[1], "bb\n", 3), 3);
+    for (int i = 0; i < 2; i++) fcntl(i ? s->a[0] : s->b[0], F_SETFL, 0);
+    CHECK(s->a[0] < 10 && s->b[0] < 10);
+    s->pair[0] = (volt_fd_pair){ s->a[0], s->b[0] };
+    s->pair[1] = (volt_fd_pair){ s->b[0], s->a[0] };
+    s->pair[2] = (volt_fd_pair){ s->b[0], 9 };
+    static char text[80];
+    snprintf(text, sizeof text, "read x <&%d; read y <&%d; echo $x $y", s->a[0], s->b[0]);
+    s->r.o.argv = SH(text);
+    s->r.o.out = VOLT_STDIO_PIPE;
+    s->r.o.fds = s->pair;
+    s->r.o.n_fds = 3;
+    VOLT_AWAIT(s->rc, runner_run(cx, &s->r));
+    CHECK_STR(s->r.out, "bb aa\n");
+    for (int i = 0; i < 2; i++) volt_close(cx, s->a[i]), volt_close(cx, s->b[i]);
+    VOLT_END(0);
+}
+
+// ---- the end
+
+ROOT_TEST(process_end_sends_sigterm_then_sigkill, {
+    volt_process p;
+    volt_process_options o;
+    volt_exit_status end;
+    char text[40], c;
+    int64_t rc;
+    int i;
+    volt_time start;
+}) {
+    static const char *const scripts[] = { "echo; exec sleep 100", "trap '' TERM; echo; sleep 100",
+                                           "trap 'exit 5' TERM; echo; while :; do sleep 0.01; done",
+                                           "echo; kill -STOP $$; sleep 100" };
+    VOLT_BEGIN(cx, s);
+    s->o.out = VOLT_STDIO_PIPE;
+    s->o.is_group = s->o.ends_group = 1;
+    for (s->i = 0; s->i < 4; s->i++) {
+        s->o.argv = SH(scripts[s->i]);
+        VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+        CHECK_EQ(s->rc, 0);
+        VOLT_AWAIT(s->rc, volt_read(cx, s->p.out, &s->c, 1)); // it is about to sleep
+        s->start = volt_now();
+        VOLT_AWAIT(s->rc, volt_process_end(cx, &s->p, s->i == 1 ? VOLT_MS(50) : VOLT_S(100),
+                                           &s->end));
+        CHECK_EQ(s->rc, 0);
+        CHECK(volt_exit_text(&s->end, s->text, sizeof s->text) > 0);
+        CHECK_STR(s->text, s->i == 1 ? "SIGKILL" : s->i == 2 ? "status 5" : "SIGTERM");
+        CHECK_EQ(volt_process_signal(&s->p, SIGTERM), -ESRCH);
+        VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, NULL));
+        CHECK_EQ(s->rc, -ECHILD);
+        volt_process_close(cx, &s->p);
+        CHECK_EQ(s->p.out, -1);
+    }
+    no_child_is_left();
+    VOLT_END(0);
+}
+// The pipe of a group ends when its leader is collected, although a grandchild has it.
+ROOT_TEST(process_end_ends_its_group, {
+    volt_process p;
+    volt_process_options o;
+    char buf[4];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->o.out = VOLT_STDIO_PIPE;
+    s->o.is_group = s->o.ends_group = 1;
+    s->o.argv = SH("sleep 100 & echo; exit 0");
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, NULL));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_read_exact(cx, s->p.out, s->buf, 2));
+    CHECK_EQ(s->rc, -EPIPE);
+    volt_process_close(cx, &s->p);
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_process *p;
+    volt_exit_status end;
+    volt_time grace;
+} ender;
+static volt_poll ender_run(volt_cx *cx, void *arg) {
+    ender *e = (ender *)arg;
+    VOLT_BEGIN(cx, e);
+    int64_t rc;
+    VOLT_AWAIT(rc, e->grace ? volt_process_end(cx, e->p, e->grace, &e->end)
+                            : volt_process_wait(cx, e->p, &e->end));
+    VOLT_END(rc < 0 ? rc : e->end.signal);
+}
+ROOT_TEST(cancelled_wait_leaves_the_process_and_cancelled_end_kills_it, {
+    volt_process p;
+    volt_process_options o;
+    volt_handle h;
+    char c;
+    int64_t rc;
+    int i;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->o.out = VOLT_STDIO_PIPE;
+    s->o.argv = SH("trap '' TERM; echo; exec sleep 100");
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    VOLT_AWAIT(s->rc, volt_read(cx, s->p.out, &s->c, 1));
+    for (s->i = 0; s->i < 2; s->i++) {
+        SPAWN(&s->h, ender_run, ((ender){ .p = &s->p, .grace = s->i ? VOLT_S(100) : 0 }));
+        VOLT_AWAIT(volt_sleep(cx, VOLT_MS(5)));
+        CHECK_EQ(volt_process_signal(&s->p, 0), 0); // it lives
+        volt_cancel(&s->h);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, s->i ? SIGKILL : -ECANCELED);
+    }
+    volt_process_close(cx, &s->p);
+    no_child_is_left();
+    VOLT_END(0);
+}
+// Where the kernel has no pidfd, the wait asks again and again.
+ROOT_TEST_1(process_wait_works_without_pidfd, {
+    volt_process p;
+    volt_process_options o;
+    volt_exit_status end;
+    volt_timer limit;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->o.in = VOLT_STDIO_PIPE;
+    s->o.argv = SH("read x; exit 7");
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    if (s->p.pidfd_ >= 0) volt_close(cx, s->p.pidfd_);
+    s->p.pidfd_ = -1;
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(15),
+                                  volt_process_wait(cx, &s->p, &s->end)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    VOLT_AWAIT(s->rc, volt_write_all(cx, s->p.in, "x\n", 2));
+    VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, &s->end));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(s->end.code, 7);
+    volt_process_close(cx, &s->p);
+    VOLT_END(0);
+}
+enum { PROCESSES = 60 };
+typedef struct {
+    volt_frame frame;
+    runner r;
+    int64_t rc;
+    char text[40];
+    const char *argv[4];
+    int n;
+} numbered;
+static volt_poll numbered_run(volt_cx *cx, void *arg) {
+    numbered *n = (numbered *)arg;
+    VOLT_BEGIN(cx, n);
+    snprintf(n->text, sizeof n->text, "echo %d; exit %d", n->n, n->n);
+    n->argv[0] = "sh", n->argv[1] = "-c", n->argv[2] = n->text;
+    n->r.o.argv = n->argv;
+    n->r.o.out = VOLT_STDIO_PIPE;
+    VOLT_AWAIT(n->rc, runner_run(cx, &n->r));
+    CHECK_EQ(n->rc, 0);
+    CHECK_EQ(atoi(n->r.out), n->n);
+    CHECK_EQ(n->r.end.code, n->n);
+    VOLT_END(0);
+}
+ROOT_TEST_ALL(many_processes_end_without_a_zombie, {
+    volt_group g;
+    int64_t rc;
+    int before;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->before = count_fds();
+    for (int i = 0; i < PROCESSES; i++) GROUP_SPAWN(&s->g, numbered_run, ((numbered){ .n = i }));
+    VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(count_fds(), s->before);
+    no_child_is_left();
+    VOLT_END(0);
+}
+TEST(exit_status_is_written_as_text) {
+    static const struct {
+        volt_exit_status e;
+        const char *text;
+    } cases[] = { { { 0, 0, 0 }, "status 0" }, { { 255, 0, 0 }, "status 255" },
+                  { { -1, SIGSEGV, 1 }, "SIGSEGV, core dumped" }, { { -1, SIGTERM, 0 }, "SIGTERM" },
+                  { { -1, 40, 0 }, "signal 40" } };
+    char text[40];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int n = (int)strlen(cases[i].text);
+        CHECK_EQ(volt_exit_text(&cases[i].e, text, sizeof text), n);
+        CHECK_STR(text, cases[i].text);
+        CHECK_EQ(volt_exit_text(&cases[i].e, text, (size_t)n), -ENOSPC);
+    }
+}
+
+// ---- adopted, captured
+
+ROOT_TEST(process_of_another_library_is_adopted, {
+    volt_process p;
+    volt_exit_status end;
+    int64_t rc;
+    int pid;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->pid = fork();
+    if (s->pid == 0) _exit(9);
+    CHECK_EQ(volt_process_adopt(&s->p, 1), -ECHILD);
+    CHECK_EQ(volt_process_adopt(&s->p, s->pid), 0);
+    CHECK_EQ(volt_process_adopt(&s->p, s->pid), -EBUSY);
+    VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, &s->end));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(s->end.code, 9);
+    no_child_is_left();
+    VOLT_END(0);
+}
+enum { INPUT = 300000 };
+typedef struct {
+    volt_frame frame;
+    volt_capture c;
+    volt_process_options o;
+    int64_t rc;
+} capturer;
+static volt_poll capturer_run(volt_cx *cx, void *arg) {
+    capturer *k = (capturer *)arg;
+    VOLT_BEGIN(cx, k);
+    VOLT_AWAIT(k->rc, volt_capture_run(cx, &k->c, &k->o));
+    VOLT_END(k->rc);
+}
+ROOT_TEST_ALL(capture_keeps_output_status_and_bounds, {
+    capturer k;
+    char *in, *out, err[64];
+    volt_handle h;
+    int64_t rc;
+    int before;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->k.o.argv = SH("exit 0");
+    VOLT_AWAIT(s->rc, capturer_run(cx, &s->k)); // no room: no output, no error
+    CHECK_EQ(s->rc, 0);
+    s->before = count_fds();
+    s->in = (char *)malloc(INPUT);
+    s->out = (char *)malloc(INPUT);
+    for (int i = 0; i < INPUT; i++) s->in[i] = (char)(i * 7);
+    s->k.c = (volt_capture){ .input = s->in, .n_input = INPUT, .out = s->out, .out_cap = INPUT,
+                             .err = s->err, .err_cap = sizeof s->err };
+    s->k.o.argv = SH("cat; echo late >&2; exit 4"); // exactly full
+    VOLT_AWAIT(s->rc, capturer_run(cx, &s->k));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(s->k.c.n_out, INPUT);
+    CHECK_EQ(memcmp(s->in, s->out, INPUT), 0);
+    CHECK(s->k.c.n_err == 5 && memcmp(s->err, "late\n", 5) == 0);
+    CHECK_EQ(s->k.c.end.code, 4);
+    s->k.c.out_cap = INPUT - 1; // one byte too few
+    s->k.o.argv = SH("trap '' TERM; cat; sleep 100");
+    s->k.c.grace = VOLT_MS(1);
+    VOLT_AWAIT(s->rc, capturer_run(cx, &s->k));
+    CHECK_EQ(s->rc, -EMSGSIZE);
+    CHECK_EQ(s->k.c.end.signal, SIGKILL);
+    s->k.c.out_cap = INPUT;
+    s->k.o.argv = SH("exit 1"); // reads nothing
+    VOLT_AWAIT(s->rc, capturer_run(cx, &s->k));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(s->k.c.end.code, 1);
+    s->k.c.n_input = 0; // the grandchild has the pipe, and is ended
+    s->k.o.argv = SH("sleep 100 & echo x");
+    VOLT_AWAIT(s->rc, capturer_run(cx, &s->k));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(s->k.c.n_out, 2);
+    s->k.o.argv = SH("sleep 100");
+    SPAWN(&s->h, capturer_run, ((capturer){ .o = s->k.o, .c.grace = VOLT_MS(1) }));
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(20)));
+    volt_cancel(&s->h);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, -ECANCELED);
+    CHECK_EQ(count_fds(), s->before);
+    no_child_is_left();
+    free(s->in);
+    free(s->out);
+    VOLT_END(0);
+}
+
+// Threads send a signal while processes begin and end: to each process or to none.
+typedef struct {
+    volt_frame frame;
+    volt_process p;
+    volt_process_options o;
+    int is_over, i, n_sent; // atomic, but for i
+    int64_t rc;
+} signalled;
+static void *send_signals(void *arg) {
+    signalled *s = (signalled *)arg;
+    while (!READ(s->is_over)) {
+        int rc = volt_process_signal(&s->p, 0);
+        CHECK(rc == 0 || rc == -ESRCH);
+        if (rc == 0) COUNT(s->n_sent);
+    }
+    return NULL;
+}
+static volt_poll signalled_run(volt_cx *cx, void *arg) {
+    signalled *s = (signalled *)arg;
+    VOLT_BEGIN(cx, s);
+    s->o.argv = SH("exit 0");
+    for (s->i = 0; s->i < 20 || READ(s->n_sent) == 0; s->i++) {
+        VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+        CHECK_EQ(s->rc, 0);
+        if (s->i % 2) VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, NULL));
+        else VOLT_AWAIT(s->rc, volt_process_end(cx, &s->p, 0, NULL));
+        CHECK_EQ(s->rc, 0);
+    }
+    VOLT_END(0);
+}
+TEST_OF_THREADS(process_is_signalled_by_threads_beside_its_start_and_end) {
+    signalled s;
+    pthread_t threads[2];
+    memset(&s, 0, sizeof s);
+    for (int i = 0; i < 2; i++) threads[i] = start_thread(send_signals, &s);
+    CHECK_EQ(run_on(2, signalled_run, &s), 0);
+    WRITE(s.is_over, 1);
+    for (int i = 0; i < 2; i++) join_thread(threads[i]);
+}
+
+// ---- signals
+
+typedef struct {
+    volt_frame frame;
+    int fd, i;
+    volt_signal_info info;
+    volt_timer limit;
+    int64_t rc;
+} signal_state;
+static volt_poll take_signals(volt_cx *cx, void *arg) {
+    signal_state *s = (signal_state *)arg;
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(2),
+                                  volt_signals_next(cx, s->fd, &s->info)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    kill(getpid(), SIGHUP);
+    VOLT_AWAIT(s->rc, volt_signals_next(cx, s->fd, &s->info));
+    CHECK_EQ(s->rc, SIGHUP);
+    CHECK_EQ(s->info.number, SIGHUP);
+    CHECK_EQ(s->info.pid, getpid());
+    CHECK_EQ(s->info.uid, getuid());
+    for (s->i = 0; s->i < 3; s->i++) { // real-time signals are queued
+        union sigval value = { .sival_int = s->i };
+        CHECK_EQ(sigqueue(getpid(), SIGRTMIN, value), 0);
+    }
+    for (s->i = 0; s->i < 3; s->i++) {
+        VOLT_AWAIT(s->rc, volt_signals_next(cx, s->fd, &s->info));
+        CHECK_EQ(s->rc, SIGRTMIN);
+        CHECK_EQ((int)s->info.value, s->i);
+        CHECK_EQ(s->info.code, SI_QUEUE);
+    }
+    volt_close(cx, s->fd);
+    VOLT_AWAIT(s->rc, volt_signals_next(cx, s->fd, NULL));
+    CHECK(s->rc < 0);
+    VOLT_END(0);
+}
+TEST(signals_are_received_as_messages) {
+    EACH_WORKERS(w) {
+        signal_state s;
+        memset(&s, 0, sizeof s);
+        s.fd = volt_signals_open((const int[]){ SIGHUP, SIGRTMIN }, 2);
+        CHECK(s.fd >= 0);
+        CHECK_EQ(run_on(w, take_signals, &s), 0);
+    }
+}
+TEST(signals_that_cannot_be_received_are_refused) {
+    static const int bad[] = { SIGKILL, SIGSTOP, SIGSEGV, SIGABRT, 0, -1, 4000 };
+    sigset_t before, after;
+    memset(&before, 0, sizeof before);
+    memset(&after, 0, sizeof after);
+    CHECK_EQ(pthread_sigmask(SIG_BLOCK, NULL, &before), 0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        CHECK_EQ(volt_signals_open((const int[]){ SIGTERM, bad[i] }, 2), -EINVAL);
+    CHECK_EQ(volt_signals_open(NULL, 0), -EINVAL);
+    CHECK_EQ(pthread_sigmask(SIG_BLOCK, NULL, &after), 0);
+    CHECK_EQ(memcmp(&before, &after, sizeof before), 0);
+}

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Descriptors through unix sockets, credentials, pipes, terminals, serial lines.
+#define VOLT_IMPLEMENTATION
+#include "volt.h"
+#include "test.h"
+#include "tasks.h"
+#include <pty.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <termios.h>
+
+static int count_open(void) {
+    int n = 0;
+    for (int fd = 0; fd < 400; fd++) n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+static int is_same(int a, int b) {
+    struct stat s, t;
+    return fstat(a, &s) == 0 && fstat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+ROOT_TEST_1(pairs_and_pipes_carry_data_and_close_on_exec, {
+    int fd[2], k;
+    char buf[8];
+    int64_t rc;
+}) {
+    static const int types[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET, -1 };
+    VOLT_BEGIN(cx, s);
+    for (s->k = 0; s->k < 4; s->k++) {
+        CHECK_EQ(types[s->k] < 0 ? volt_pipe(s->fd) : volt_socketpair(types[s->k], s->fd), 0);
+        for (int i = 0; i < 2; i++) {
+            CHECK(fcntl(s->fd[i], F_GETFD) & FD_CLOEXEC);
+            CHECK(fcntl(s->fd[i], F_GETFL) & O_NONBLOCK);
+        }
+        VOLT_AWAIT(s->rc, volt_write(cx, s->fd[1], "abc", 3));
+        CHECK_EQ(s->rc, 3);
+        VOLT_AWAIT(s->rc, volt_read(cx, s->fd[0], s->buf, sizeof s->buf));
+        CHECK_EQ(s->rc, 3);
+        for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
+    }
+    CHECK_EQ(volt_socketpair(999, s->fd), -EINVAL);
+    VOLT_END(0);
+}
+
+// ---- descriptors through a socket
+
+enum { MOST = 253 };
+ROOT_TEST_1(descriptors_are_received_with_their_message, {
+    int fd[2], out[MOST + 1], in[MOST + 1], k, before;
+    volt_fds_info info;
+    char buf[8];
+    int64_t rc;
+}) {
+    static const unsigned counts[] = { 0, 1, 3, MOST };
+    VOLT_BEGIN(cx, s);
+    struct rlimit limit = { 1024, 1024 };
+    setrlimit(RLIMIT_NOFILE, &limit);
+    CHECK_EQ(volt_socketpair(SOCK_SEQPACKET, s->fd), 0);
+    for (int i = 0; i < MOST + 1; i++) s->out[i] = s->fd[i % 2];
+    s->before = count_open();
+    for (s->k = 0; s->k < 4; s->k++) {
+        VOLT_AWAIT(s->rc, volt_send_fds(cx, s->fd[0], "hello", 5, s->out, counts[s->k]));
+        CHECK_EQ(s->rc, 5);
+        VOLT_AWAIT(s->rc, volt_recv_fds(cx, s->fd[1], s->buf, sizeof s->buf, s->in, MOST,
+                                        &s->info));
+        CHECK_EQ(s->rc, 5);
+        CHECK_EQ(s->info.n, counts[s->k]);
+        CHECK(!s->info.is_surplus && !s->info.is_cut);
+        for (unsigned i = 0; i < s->info.n; i++) {
+            CHECK(is_same(s->in[i], s->out[i]));
+            CHECK(fcntl(s->in[i], F_GETFD) & FD_CLOEXEC);
+            close(s->in[i]);
+        }
+    }
+    VOLT_AWAIT(s->rc, volt_send_fds(cx, s->fd[0], "x", 1, s->out, MOST + 1));
+    CHECK_EQ(s->rc, -EINVAL);
+    VOLT_AWAIT(s->rc, volt_send_fds(cx, s->fd[0], "x", 0, s->out, 1));
+    CHECK_EQ(s->rc, -EINVAL);
+    s->out[1] = 999;
+    VOLT_AWAIT(s->rc, volt_send_fds(cx, s->fd[0], "x", 1, s->out, 2));
+    CHECK_EQ(s->rc, -EBADF);
+    CHECK_EQ(count_open(), s->before);
+    for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
+    s->info.n = 4;
+    VOLT_AWAIT(s->rc, volt_recv_fds(cx, -1, s->buf, 1, s->in, 4, &s->info));
+    CHECK_EQ(s->rc, -EBADF);
+    CHECK_EQ(s->info.n, 0);
+    VOLT_END(0);
+}
+// A peer that sends more than was asked for fills no table: the surplus is closed.
+ROOT_TEST_1(surplus_descriptors_are_closed, {
+    int fd[2], out[10], in[10], before;
+    unsigned k;
+    volt_fds_info info;
+    char buf[8];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, s->fd), 0);
+    for (int i = 0; i < 10; i++) s->out[i] = s->fd[0];
+    s->before = count_open();
+    for (s->k = 0; s->k < 10; s->k++) {
+        VOLT_AWAIT(s->rc, volt_send_fds(cx, s->fd[0], "x", 1, s->out, 10));
+        VOLT_AWAIT(s->rc, volt_recv_fds(cx, s->fd[1], s->buf, sizeof s->buf, s->in, s->k,
+                                        &s->info));
+        CHECK_EQ(s->rc, 1);
+        CHECK_EQ(s->info.n, s->k);
+        CHECK(s->info.is_surplus && !s->info.is_cut);
+        for (unsigned i = 0; i < s->info.n; i++) close(s->in[i]);
+        CHECK_EQ(count_open(), s->before);
+    }
+    for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
+    VOLT_END(0);
+}
+ROOT_TEST_1(message_that_is_cut_keeps_its_descriptors, {
+    int fd[2], out, in[4];
+    volt_fds_info info;
+    char buf[2];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_socketpair(SOCK_SEQPACKET, s->fd), 0);
+    s->out = s->fd[0];
+    VOLT_AWAIT(s->rc, volt_send_fds(cx, s->fd[0], "long", 4, &s->out, 1));
+    VOLT_AWAIT(s->rc, volt_recv_fds(cx, s->fd[1], s->buf, sizeof s->buf, s->in, 4, &s->info));
+    CHECK_EQ(s->rc, 2);
+    CHECK_EQ(s->info.n, 1);
+    CHECK(s->info.is_cut && !s->info.is_surplus);
+    close(s->in[0]);
+    for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
+    VOLT_END(0);
+}
+TEST(peer_of_a_unix_socket_is_this_process) {
+    int fd[2], other[2];
+    volt_cred cred;
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, fd), 0);
+    CHECK_EQ(volt_peer_cred(fd[0], &cred), 0);
+    CHECK_EQ(cred.pid, getpid());
+    CHECK_EQ(cred.uid, getuid());
+    CHECK_EQ(cred.gid, getgid());
+    int pidfd = volt_peer_pidfd(fd[0]);
+    CHECK(pidfd >= 0 || pidfd == -ENOPROTOOPT);
+    if (pidfd >= 0) close(pidfd);
+    CHECK_EQ(volt_pipe(other), 0);
+    CHECK_EQ(volt_peer_cred(other[0], &cred), -ENOTSOCK);
+    CHECK(cred.pid == 0 && cred.uid == 0 && cred.gid == 0); // not those of before
+    CHECK_EQ(volt_peer_pidfd(other[0]), -ENOTSOCK);
+    for (int i = 0; i < 2; i++) close(fd[i]), close(other[i]);
+}
+
+// ---- terminals
+
+static void open_terminal(int *master, char *name) {
+    int slave;
+    CHECK_EQ(openpty(master, &slave, name, NULL, NULL), 0);
+    close(slave);
+}
+TEST(raw_terminal_is_restored_once) {
+    int master, slave, fd[2];
+    struct termios before, raw, after;
+    volt_tty t;
+    CHECK_EQ(openpty(&master, &slave, NULL, NULL, NULL), 0);
+    CHECK_EQ(tcgetattr(slave, &before), 0);
+    CHECK_EQ(volt_tty_raw(&t, slave), 0);
+    CHECK_EQ(tcgetattr(slave, &raw), 0);
+    CHECK_EQ(raw.c_lflag & (ECHO | ICANON | ISIG), 0);
+    CHECK_EQ(raw.c_oflag & OPOST, 0);
+    CHECK(raw.c_cc[VMIN] == 1 && raw.c_cc[VTIME] == 0); // a read waits for one byte, and no longer
+    volt_tty_restore(&t);
+    CHECK_EQ(tcgetattr(slave, &after), 0);
+    CHECK_EQ(after.c_lflag, before.c_lflag);
+    CHECK_EQ(after.c_iflag, before.c_iflag);
+    CHECK_EQ(after.c_oflag, before.c_oflag);
+    CHECK_EQ(tcsetattr(slave, TCSANOW, &raw), 0);
+    volt_tty_restore(&t); // does nothing
+    CHECK_EQ(tcgetattr(slave, &after), 0);
+    CHECK_EQ(after.c_lflag, raw.c_lflag);
+    CHECK_EQ(volt_pipe(fd), 0);
+    CHECK_EQ(volt_tty_raw(&t, fd[0]), -ENOTTY);
+    volt_tty_restore(&t);
+    for (int i = 0; i < 2; i++) close(fd[i]);
+    close(master);
+    close(slave);
+}
+ROOT_TEST_1(serial_line_carries_bytes_unchanged, {
+    int master, line, i;
+    char name[64], out[256], in[256];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    open_terminal(&s->master, s->name);
+    s->line = volt_serial_open(s->name, &(volt_serial_options){ .baud = 115200 }, NULL);
+    CHECK(s->line >= 0);
+    CHECK(fcntl(s->line, F_GETFD) & FD_CLOEXEC);
+    for (int i = 0; i < 256; i++) s->out[i] = (char)i; // control characters as well
+    for (s->i = 0; s->i < 2; s->i++) {
+        VOLT_AWAIT(s->rc, volt_write_all(cx, s->i ? s->line : s->master, s->out, sizeof s->out));
+        CHECK_EQ(s->rc, 256);
+        VOLT_AWAIT(s->rc, volt_read_exact(cx, s->i ? s->master : s->line, s->in, sizeof s->in));
+        CHECK_EQ(s->rc, 256);
+        CHECK_EQ(memcmp(s->in, s->out, sizeof s->in), 0);
+    }
+    // its mode is this program's own: neither a second description nor a change at each call
+    CHECK_EQ(volt__fd_lookup(&cx->rt_->fds, s->line)->flags &
+             (VOLT__FD_REOPENED | VOLT__FD_TOGGLED), 0);
+    volt_close(cx, s->line);
+    volt_close(cx, s->master);
+    VOLT_END(0);
+}
+TEST(serial_options_are_set_or_refused) {
+    static const volt_serial_options bad[] = { { .baud = 12345 }, { .data_bits = 9 },
+                                               { .data_bits = 4 }, { .stop_bits = 3 },
+                                               { .parity = 'X' } };
+    int master;
+    char name[64];
+    struct termios t;
+    open_terminal(&master, name);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        CHECK_EQ(volt_serial_open(name, &bad[i], NULL), -EINVAL);
+    int fd = volt_serial_open(name, NULL, NULL);
+    CHECK(fd >= 0);
+    CHECK_EQ(tcgetattr(fd, &t), 0);
+    CHECK_EQ(cfgetospeed(&t), B9600);
+    CHECK_EQ(t.c_cflag & (CSIZE | CSTOPB | CRTSCTS), CS8);
+    CHECK_EQ(t.c_iflag & (IXON | IXOFF | INPCK), 0);
+    close(fd);
+    volt_serial_options o = { .baud = 19200, .stop_bits = 2, .has_rtscts = 1, .has_xonxoff = 1,
+                              .is_exclusive = 1 };
+    fd = volt_serial_open(name, &o, NULL);
+    CHECK(fd >= 0);
+    CHECK_EQ(tcgetattr(fd, &t), 0);
+    CHECK_EQ(cfgetospeed(&t), B19200);
+    CHECK_EQ(t.c_cflag & (CSTOPB | CRTSCTS), CSTOPB | CRTSCTS);
+    CHECK_EQ(t.c_iflag & (IXON | IXOFF), IXON | IXOFF);
+    CHECK_EQ(volt_serial_open(name, &o, NULL), -EBUSY);
+    close(fd);
+    CHECK_EQ(volt_serial_open("/dev/null", NULL, NULL), -ENOTTY);
+    CHECK_EQ(volt_serial_open("/dev/no-such-line", NULL, NULL), -ENOENT);
+    close(master);
+}
+TEST(serial_line_has_each_usual_speed) {
+    static const struct {
+        unsigned baud;
+        speed_t speed;
+    } speeds[] = { { 50, B50 }, { 75, B75 }, { 110, B110 }, { 134, B134 }, { 150, B150 },
+                   { 200, B200 }, { 300, B300 }, { 600, B600 }, { 1200, B1200 }, { 1800, B1800 },
+                   { 2400, B2400 }, { 4800, B4800 }, { 9600, B9600 }, { 19200, B19200 },
+                   { 38400, B38400 }, { 57600, B57600 }, { 115200, B115200 }, { 230400, B230400 },
+                   { 460800, B460800 }, { 500000, B500000 }, { 576000, B576000 },
+                   { 921600, B921600 }, { 1000000, B1000000 }, { 1152000, B1152000 },
+                   { 1500000, B1500000 }, { 2000000, B2000000 }, { 2500000, B2500000 },
+                   { 3000000, B3000000 }, { 3500000, B3500000 }, { 4000000, B4000000 } };
+    int master;
+    char name[64];
+    open_terminal(&master, name);
+    for (size_t i = 0; i < sizeof speeds / sizeof speeds[0]; i++) {
+        struct termios t;
+        volt_serial_options o = { .baud = speeds[i].baud };
+        int fd = volt_serial_open(name, &o, NULL);
+        CHECK(fd >= 0);
+        CHECK_EQ(tcgetattr(fd, &t), 0);
+        CHECK(cfgetospeed(&t) == speeds[i].speed && cfgetispeed(&t) == speeds[i].speed);
+        close(fd);
+    }
+    close(master);
+}
+
+// Nothing is left to be restored: the number may belong to another file by then.
+TEST(refused_serial_line_is_not_restored_later) {
+    static const volt_serial_options bad = { .baud = 12345 };
+    int master, slave;
+    char name[64];
+    volt_tty saved, raw;
+    struct termios t;
+    CHECK_EQ(openpty(&master, &slave, name, NULL, NULL), 0);
+    CHECK_EQ(volt_serial_open(name, &bad, &saved), -EINVAL);
+    int fd = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    CHECK_EQ(fd, slave + 1); // the number that was tried
+    CHECK_EQ(volt_tty_raw(&raw, fd), 0);
+    volt_tty_restore(&saved);
+    CHECK_EQ(tcgetattr(fd, &t), 0);
+    CHECK_EQ(t.c_lflag & (ECHO | ICANON), 0);
+    close(fd);
+    close(slave);
+    close(master);
+}
+TEST(serial_line_gets_its_settings_back) {
+    int master;
+    char name[64];
+    struct termios before, after;
+    volt_tty saved;
+    int slave;
+    CHECK_EQ(openpty(&master, &slave, name, NULL, NULL), 0);
+    CHECK_EQ(tcgetattr(slave, &before), 0);
+    int fd = volt_serial_open(name, &(volt_serial_options){ .baud = 4800 }, &saved);
+    CHECK(fd >= 0);
+    CHECK_EQ(tcgetattr(slave, &after), 0);
+    CHECK_EQ(cfgetospeed(&after), B4800);
+    volt_tty_restore(&saved);
+    CHECK_EQ(tcgetattr(slave, &after), 0);
+    CHECK_EQ(cfgetospeed(&after), cfgetospeed(&before));
+    CHECK_EQ(after.c_lflag, before.c_lflag);
+    close(fd);
+    close(slave);
+    close(master);
+}
+// The other descriptor stands for another process: the exclusive mode lasts while it is open.
+TEST(exclusive_serial_line_is_free_once_restored) {
+    volt_serial_options o = { .is_exclusive = 1 };
+    int master, slave, is_exclusive = 0;
+    char name[64];
+    volt_tty saved;
+    CHECK_EQ(openpty(&master, &slave, name, NULL, NULL), 0);
+    int fd = volt_serial_open(name, &o, &saved);
+    CHECK(fd >= 0);
+    CHECK_EQ(ioctl(slave, TIOCGEXCL, &is_exclusive), 0);
+    CHECK(is_exclusive);
+    CHECK_EQ(volt_serial_open(name, &o, NULL), -EBUSY);
+    volt_tty_restore(&saved);
+    CHECK_EQ(ioctl(slave, TIOCGEXCL, &is_exclusive), 0);
+    CHECK(!is_exclusive);
+    close(fd);
+    o.baud = 12345;
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(volt_serial_open(name, &o, i ? &saved : NULL), -EINVAL);
+        CHECK_EQ(ioctl(slave, TIOCGEXCL, &is_exclusive), 0);
+        CHECK(!is_exclusive);
+    }
+    close(slave);
+    close(master);
+}
+
+// ---- paths
+
+static char dir[] = "/tmp/volt-unix-XXXXXX";
+static volt_addr addr_in_dir(const char *name) {
+    volt_addr a;
+    char text[100];
+    snprintf(text, sizeof text, "unix:%s/%s", dir, name);
+    CHECK_EQ(volt_addr_parse(&a, text), 0);
+    return a;
+}
+static const char *path_of(const volt_addr *a) { return (const char *)a->sa_ + 2; }
+TEST(unix_listener_sets_mode_and_replaces_what_is_stale) {
+    static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
+    struct stat st;
+    CHECK(mkdtemp(dir));
+    volt_addr a = addr_in_dir("s");
+    for (int i = 0; i < 2; i++) {
+        volt_listen_options o = { .type = types[i], .mode = 0640, .has_owner = 1, .uid = getuid(),
+                                  .gid = getgid() };
+        int fd = volt_listen_addr(&a, &o);
+        CHECK(fd >= 0);
+        CHECK_EQ(stat(path_of(&a), &st), 0);
+        CHECK_EQ(st.st_mode & 0777, 0640);
+        CHECK_EQ(volt_listen_addr(&a, &o), -EADDRINUSE);
+        o.is_replacing = 1;
+        CHECK_EQ(volt_listen_addr(&a, &o), -EADDRINUSE); // there is a server
+        close(fd);                                       // and it leaves its path behind
+        o.is_replacing = 0;
+        CHECK_EQ(volt_listen_addr(&a, &o), -EADDRINUSE);
+        o.is_replacing = 1;
+        fd = volt_listen_addr(&a, &o);
+        CHECK(fd >= 0);
+        CHECK_EQ(volt_unix_unlink(fd), 0);
+        CHECK_EQ(stat(path_of(&a), &st), -1);
+        CHECK_EQ(volt_unix_unlink(fd), -ENOENT);
+        close(fd);
+    }
+    // another file is never removed
+    volt_listen_options o = { .is_replacing = 1 };
+    close(open(path_of(&a), O_CREAT | O_WRONLY, 0600));
+    CHECK_EQ(volt_listen_addr(&a, &o), -EADDRINUSE);
+    CHECK_EQ(volt_unix_open(&a, &o), -EADDRINUSE);
+    CHECK_EQ(stat(path_of(&a), &st), 0);
+    CHECK(S_ISREG(st.st_mode));
+    unlink(path_of(&a));
+    // a second server that replaces at the same time is refused
+    int lock = open(dir, O_RDONLY | O_DIRECTORY);
+    CHECK_EQ(flock(lock, LOCK_EX), 0);
+    CHECK_EQ(volt_listen_addr(&a, &o), -EADDRINUSE);
+    close(lock);
+    volt_addr none = addr_in_dir("none/s");
+    CHECK_EQ(volt_listen_addr(&none, &o), -ENOENT);
+    o.mode = 0600;
+    int fd = volt_unix_open(&a, &o);
+    CHECK(fd >= 0);
+    CHECK_EQ(volt_unix_open(&a, &o), -EADDRINUSE);
+    CHECK_EQ(volt_unix_unlink(fd), 0);
+    close(fd);
+    fd = volt_unix_open(NULL, NULL);
+    CHECK(fd >= 0);
+    CHECK_EQ(volt_unix_unlink(fd), 0); // it has none
+    close(fd);
+    CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:1"), 0);
+    CHECK_EQ(volt_unix_open(&a, NULL), -EAFNOSUPPORT);
+    rmdir(dir);
+}
+ROOT_TEST_1(abstract_names_connect_seqpackets, {
+    volt_addr a;
+    volt_listen_options o;
+    int lfd, fd, got;
+    char buf[8], name[64];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    snprintf(s->name, sizeof s->name, "unix:@volt-test-%d", (int)getpid());
+    CHECK_EQ(volt_addr_parse(&s->a, s->name), 0);
+    s->o = (volt_listen_options){ .type = SOCK_SEQPACKET, .is_replacing = 1, .mode = 0600 };
+    s->lfd = volt_listen_addr(&s->a, &s->o);
+    CHECK(s->lfd >= 0);
+    CHECK_EQ(volt_listen_addr(&s->a, &s->o), -EADDRINUSE);
+    s->fd = volt_sock_open(AF_UNIX, SOCK_SEQPACKET, 0);
+    VOLT_AWAIT(s->rc, volt_connect_on(cx, s->fd, &s->a));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->got, volt_accept(cx, s->lfd));
+    VOLT_AWAIT(s->rc, volt_send(cx, s->fd, "abc", 3, 0));
+    VOLT_AWAIT(s->rc, volt_recv(cx, s->got, s->buf, sizeof s->buf, 0));
+    CHECK_EQ(s->rc, 3);
+    CHECK_EQ(volt_unix_unlink(s->lfd), 0);
+    volt_close(cx, s->fd);
+    volt_close(cx, s->got);
+    volt_close(cx, s->lfd);
+    VOLT_END(0);
+}
