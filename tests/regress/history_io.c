@@ -2,15 +2,15 @@
 // Bugs that I/O libraries have had in public, each as a test that fails when volt.h has it; see
 // history.c for those of runtimes. owner/name#N is https://github.com/owner/name/issues/N.
 //
-//     the bug                                    reported as            the test
-//  1  recvmmsg: messages out of order, one lost  libuv/libuv#2806       many_messages_keep_order
-//  2  a signal meets the next user of a number   libuv/libuv#4016       collected_child_gets_no_signal
-//  3  a line without an end fills the memory     tokio-rs/tokio#186     endless_line_is_bounded
-//  4  preadv2 gives 0 in the middle of a file    tokio-rs/tokio#3803    empty_cached_read_is_no_end
-//     and an error that the disk has not         scylladb/scylladb#3996 (the same)
-//  5  spawn takes the program's SIGCHLD handler  netdata/netdata#9107   sigchld_of_program_stays
-//  6  one descriptor for two streams of a child  joyent/libuv#763       stream_of_child_serves_two
-//  7  a child of a program without stdin         joyent/libuv#1162      child_of_closed_stdin_has_streams
+//     the bug                                    reported as
+//  1  recvmmsg: messages out of order, one lost  libuv/libuv#2806
+//  2  a signal meets the next user of a number   libuv/libuv#4016
+//  3  a line without an end fills the memory     tokio-rs/tokio#186
+//  4  preadv2 gives 0 in the middle of a file    tokio-rs/tokio#3803
+//     and an error that the disk has not         scylladb/scylladb#3996
+//  5  spawn takes the program's SIGCHLD handler  netdata/netdata#9107
+//  6  one descriptor for two streams of a child  joyent/libuv#763
+//  7  a child of a program without stdin         joyent/libuv#1162
 #define _GNU_SOURCE 1 // before the first libc header
 #define VOLT_IMPLEMENTATION
 #include <errno.h>
