@@ -1068,6 +1068,7 @@ SIM_FN int sim_fcntl(int fd, int command, ...) {
     sim_file *f = sim__file_at(fd);
     if (!f) return SIM__INT(fcntl, fd, sim__error(EBADF));
     if (command == F_GETFL) return SIM__INT(fcntl, fd, f->flags | O_RDWR);
+    if (command == F_DUPFD_CLOEXEC) return SIM__INT(fcntl, fd, sim__fd_install(f));
     va_start(ap, command);
     if (command == F_SETFL) f->flags = va_arg(ap, int) & O_NONBLOCK;
     va_end(ap);
