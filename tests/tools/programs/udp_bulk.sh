@@ -72,15 +72,20 @@ server=
 said 'a receiver that is stopped leaves no file'
 fails_with 'a sender ends that has no receiver' ECONNREFUSED
 
+# Starts both sides, $server and $sender, and waits until the receiver has written something.
+begin_transfer() {
+    start "$bulk" recv -d 4 127.0.0.1:0 "$work/copy" 2>"$work/stopped"
+    "$bulk" send "$work/file" "127.0.0.1:$port" >"$work/sender" 2>"$work/error" &
+    sender=$!
+    until [ -s "$work/copy.part" ]; do
+        kill -0 "$sender" 2>/dev/null || fail 'the sender has ended early'
+    done
+}
+
 # What is lost is read once more: if the file has changed since, the copy is neither of both.
 truncate -s 60000000 "$work/file"
 echo old >"$work/copy"
-start "$bulk" recv -d 4 127.0.0.1:0 "$work/copy" 2>"$work/stopped"
-"$bulk" send "$work/file" "127.0.0.1:$port" >"$work/sender" 2>"$work/error" &
-sender=$!
-until [ -s "$work/copy.part" ]; do
-    kill -0 "$sender" 2>/dev/null || fail 'the sender has ended early'
-done
+begin_transfer
 head -c 60000000 /dev/zero | tr '\0' x | dd of="$work/file" bs=65536 conv=notrunc 2>/dev/null
 for process in $sender $server; do
     ends "$process"
@@ -95,12 +100,7 @@ said 'both sides end with an error if the checksums differ, and the copy is drop
 for killed in sender receiver; do
     truncate -s 268435456 "$work/file"
     echo old >"$work/copy"
-    start "$bulk" recv -d 4 127.0.0.1:0 "$work/copy" 2>"$work/stopped"
-    "$bulk" send "$work/file" "127.0.0.1:$port" >"$work/sender" 2>"$work/error" &
-    sender=$!
-    until [ -s "$work/copy.part" ]; do
-        kill -0 "$sender" 2>/dev/null || fail 'the sender has ended early'
-    done
+    begin_transfer
     if [ "$killed" = sender ]; then
         kill -KILL "$sender"
         ends "$sender"
