@@ -80,10 +80,8 @@ until_true has "$work/out.1" '^msg news whole$'
 ! has "$work/out.1" half || fail 'half a command was executed'
 claim 'a line that is too long is an error for its client alone, which goes on'
 
-# memory  Most KiB that the broker has used.
-memory() { awk '/VmHWM/ { print $2 }' "/proc/$server/status"; }
-before=$(memory)
-python3 - "$port" <<'END' || fail 'the slow subscriber'
+# The clients that are slow.
+cat >"$work/client.py" <<'END'
 import socket, sys
 def connect():
     s = socket.socket()
@@ -91,10 +89,20 @@ def connect():
     s.settimeout(20)
     s.connect(("127.0.0.1", int(sys.argv[1])))
     return s
+def subscribe(s, topic):
+    s.sendall(b"sub %s\n" % topic)
+    got = b""
+    while got != b"ok\n": got += s.recv(3)
+END
+export PYTHONPATH="$work" PYTHONDONTWRITEBYTECODE=1
+# memory  Most KiB that the broker has used.
+memory() { awk '/VmHWM/ { print $2 }' "/proc/$server/status"; }
+before=$(memory)
+python3 - "$port" <<'END' || fail 'the slow subscriber'
+import sys
+from client import connect, subscribe
 slow, publisher = connect(), connect()
-slow.sendall(b"sub slow\n")
-got = b""
-while got != b"ok\n": got += slow.recv(3)
+subscribe(slow, b"slow")
 got, rounds, each = b"", 60, 200
 for i in range(rounds):
     publisher.sendall(b"".join(b"pub slow %06d %s\n" % (i * each + n, b"x" * 480)
@@ -126,16 +134,9 @@ claim "a subscriber that never reads is disconnected, after $(cat "$work/silent"
 
 python3 - "$port" "$server" <<'END' || fail 'the drain'
 import os, signal, socket, sys, time
-def connect():
-    s = socket.socket()
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    s.settimeout(20)
-    s.connect(("127.0.0.1", int(sys.argv[1])))
-    return s
+from client import connect, subscribe
 reader, publisher = connect(), connect()
-reader.sendall(b"sub late\n")
-got = b""
-while got != b"ok\n": got += reader.recv(3)
+subscribe(reader, b"late")
 n = 1000
 publisher.sendall(b"".join(b"pub late %06d %s\n" % (i, b"x" * 480) for i in range(n)))
 answer = b""
