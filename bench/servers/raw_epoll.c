@@ -46,8 +46,8 @@ static struct {
     worker workers[WORKERS_MAX];
 } server;
 
-static void watch(const worker *w, int fd, uint32_t events, void *who) {
-    struct epoll_event e = { .events = events, .data = { .ptr = who } };
+static void watch(const worker *w, int fd, uint32_t events, void *source) {
+    struct epoll_event e = { .events = events, .data = { .ptr = source } };
     if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &e) < 0) bench_die("epoll_ctl: %s", strerror(errno));
 }
 
@@ -193,13 +193,13 @@ static void free_relays(worker *w) {
     w->over = NULL;
 }
 
-static void handle(worker *w, void *who, uint32_t events) {
+static void handle(worker *w, void *source, uint32_t events) {
     switch (server.options.mode) {
     case SERVE_IDLE:
-        if (idler_talk(w, who, events) < 0) idler_finish(who);
+        if (idler_talk(w, source, events) < 0) idler_finish(source);
         break;
-    case SERVE_RELAY: relay_talk(w, who); break;
-    default: talk_and_count(w, who, events);
+    case SERVE_RELAY: relay_talk(w, source); break;
+    default: talk_and_count(w, source, events);
     }
 }
 
@@ -209,10 +209,10 @@ static void *serve(void *arg) {
     for (;;) {
         const int n = epoll_wait(w->epoll, events, EVENTS, -1);
         for (int i = 0; i < n; i++) {
-            void *who = events[i].data.ptr;
-            if (who == &server.signals) return NULL;
-            if (who != &server.fd) {
-                handle(w, who, events[i].events);
+            void *source = events[i].data.ptr;
+            if (source == &server.signals) return NULL;
+            if (source != &server.fd) {
+                handle(w, source, events[i].events);
             } else if (serve_is_udp(server.options.mode)) {
                 w->requests += raw_answer_datagrams(server.options.mode, server.fd, &w->bytes);
             } else {
