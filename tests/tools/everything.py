@@ -68,7 +68,7 @@ SETS = {
     "sim": (*COMMON, "tests/sim/*", "tests/lib/*"),
     "fault": (*COMMON, "tests/fault/*", "tests/lib/*", "examples/*", "bench/*", "!*.md"),
     "fuzz": (*COMMON, "tests/fuzz/*", "tests/lib/*"),
-    "mutants": (*SUITE, "tests/model/*", "tests/mutate/*"),
+    "mutants": (*SUITE, "tests/model/*", "tests/sim/*", "tests/mutate/*"),
     "bench": BENCH,
     "rows": (*BENCH, "tests/static/*"),
     "coherence": (*BENCH, "tests/model/*", "tests/sim/*"),
