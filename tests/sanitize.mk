@@ -52,12 +52,14 @@ build/valgrind/test_%: %.c $(HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(TEST_CFLAGS) -O1 -DTEST_SEES_UNWRITTEN -DTEST_IN_VALGRIND $< -o $@
 
-# ---- coverage: all tests in both builds and the examples, see tests/tools/coverage.sh. Functions
+# ---- coverage: all tests in both builds, and the examples, see tests/tools/coverage.sh. Functions
 # that a program does not call are kept, so that they count as not run. A suite that is not in TESTS
-# joins by a log in COVER_LOGS whose program is built with COVER_FLAGS below
-# build/cover. Code that exists for VOLT_SINGLE_THREAD alone is not counted.
+# joins by a log in COVER_LOGS whose program is built with COVER_FLAGS below build/cover: see
+# tests/fault/fault.mk. Code that exists for VOLT_SINGLE_THREAD alone is not counted.
+# gcc puts a function in place of execve that writes the counts and ends the counting: in the child
+# of a vfork it would end that of the parent.
 COVER_FLAGS := -O0 --coverage -fprofile-update=atomic -fkeep-static-functions \
-	-fkeep-inline-functions -include tests/tools/coverage.h
+	-fkeep-inline-functions -fno-builtin-execve -include tests/tools/coverage.h
 COVER_TESTS := $(filter-out test_single,$(TESTS))
 COVER_LOGS := $(COVER_TESTS:%=build/log/cover-full-%) $(COVER_TESTS:%=build/log/cover-small-%) \
 	$(GOLDEN:%=build/log/cover-example-%)
