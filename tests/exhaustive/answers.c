@@ -2900,6 +2900,7 @@ TEST(transfer_that_is_cut_leaves_no_sigpipe_pending) {
     GIVES(volt_copy(cx_of(0), &c, 3), 0);
     CHECK_EQ(volt_copied(&c), 3);
     CHECK(!is_sigpipe_pending());
+    volt_copier_close(cx_of(0), &c);
     cut_fd = -1;
     for (int i = 0; i < 2; i++) volt_rt_close(rt, in[i]);
     for (int i = 0; i < 2; i++) volt_rt_close(rt, out[i]);

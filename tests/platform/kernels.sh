@@ -6,7 +6,6 @@
 #   time
 # Runs each answer alone, in the tests that meet it most; then all calls together, in all tests.
 # Prints one line for each run, and the sum. An answer that no test of its run has met is a failure.
-# One line for each run, and the sum. An answer that no test of its run has met is a failure.
 dir=$1
 export JOBS="${JOBS:-2}"
 mkdir -p "$dir/log"
@@ -40,12 +39,16 @@ slow='brackets idle steps queues ring_caps timers word'
 skips='
 eventfd test_fault create_gives_error_of_failed_start counts the calls of eventfd
 SO_PROTOCOL test_answers read_spares_useless_calls only TCP is known to be drained by a short read
+SO_PROTOCOL test_calls read_ready_waits_without_system_calls the same
 SO_PROTOCOL test_fds fd_probe_tells_kind_of_descriptor it asks for the protocol
 EPOLLEXCLUSIVE=EINVAL test_fds reactor_init_opens_two_fds_or_none counts the calls of epoll_ctl
 EPOLLEXCLUSIVE=EINVAL test_fds reactor_and_watchdog_accept_fd_0 counts the calls of epoll_ctl
 EPOLLEXCLUSIVE test_idle event_wakes_its_worker_and_at_most_one_more the watch wakes all
 EPOLLEXCLUSIVE test_idle wake_from_outside_wakes_at_most_two_workers the same
 EPOLLEXCLUSIVE test_idle run_that_sleeps_is_silent the same
+UDP_SEGMENT test_answers segments_are_datagrams_on_a_kernel_without_offload counts the calls of sendmsg
+splice test_streams copy_of_much_enlarges_few_pipes no copy has a pipe
+splice test_streams copy_to_an_appended_file_goes_through_a_buffer the same
 '
 
 # skips_of PROGRAM  The entries of `skips` for it and $OLD_KERNEL.
