@@ -14367,26 +14367,23 @@ VOLT_API const struct sockaddr *volt_addr_sockaddr(const volt_addr *a, unsigned 
     *len = a->len_;
     return volt__addr_sa(a);
 }
-// Finds the scope of an IPv6 address: the part of `host` behind %, the name or the number of an
-// interface, which is cut off. Returns 0, -EINVAL, -ENODEV, or the error of the socket by which the
-// kernel is asked.
-static int volt__addr_scope(char *host, uint32_t *scope) {
-    char *percent = strchr(host, '%');
+// Finds the scope of an IPv6 address by `text`, which is the name or the number of an interface.
+// Returns 0, -EINVAL, -ENODEV, or the error of the socket by which the kernel is asked.
+static int volt__addr_scope(const char *text, uint32_t *scope) {
     *scope = 0;
-    if (!percent) return 0;
-    *percent++ = 0;
-    if (*percent == 0) return -EINVAL;
-    for (const char *c = percent; *c; c++) {
+    if (*text == 0) return -EINVAL;
+    for (const char *c = text; *c; c++) {
         if (*c < '0' || *c > '9' || *scope > (UINT32_MAX - 9) / 10) {
-            *scope = VOLT_SYS(if_nametoindex, percent);
+            *scope = VOLT_SYS(if_nametoindex, text);
             return *scope ? 0 : -errno;
         }
         *scope = *scope * 10 + (uint32_t)(*c - '0');
     }
     return 0;
 }
-// `text` is a numeric address, IPv4 or IPv6, without brackets. Returns 0; -EINVAL if `text` is
-// anything else or `port` is above 65535; or what volt__addr_scope gives.
+// `text` is a numeric address, IPv4 or IPv6, without brackets; an IPv6 one may have a scope behind
+// %. Returns 0; -EINVAL if `text` is anything else or `port` is above 65535; or the result of
+// volt__addr_scope. The kernel is asked only if the address is one.
 static int volt__addr_ip(volt_addr *a, const char *text, unsigned port) {
     char host[64];
     struct sockaddr_in v4;
@@ -14395,15 +14392,17 @@ static int volt__addr_ip(volt_addr *a, const char *text, unsigned port) {
     memset(&v6, 0, sizeof v6);
     if (port > 65535 || strlen(text) >= sizeof host) return -EINVAL;
     memcpy(host, text, strlen(text) + 1);
-    int rc = volt__addr_scope(host, &v6.sin6_scope_id);
-    if (rc < 0) return rc;
-    if (v6.sin6_scope_id == 0 && inet_pton(AF_INET, host, &v4.sin_addr) == 1) {
+    char *scope = strchr(host, '%');
+    if (scope) *scope++ = 0;
+    if (!scope && inet_pton(AF_INET, host, &v4.sin_addr) == 1) {
         v4.sin_family = AF_INET;
         v4.sin_port = htons((uint16_t)port);
         volt__addr_set(a, &v4, sizeof v4);
         return 0;
     }
     if (inet_pton(AF_INET6, host, &v6.sin6_addr) != 1) return -EINVAL;
+    int rc = scope ? volt__addr_scope(scope, &v6.sin6_scope_id) : 0;
+    if (rc < 0) return rc;
     v6.sin6_family = AF_INET6;
     v6.sin6_port = htons((uint16_t)port);
     volt__addr_set(a, &v6, sizeof v6);
@@ -14597,7 +14596,7 @@ static int volt__addr_of(int fd, volt_addr *out, int is_peer) {
     memset(out, 0, sizeof *out);
     struct sockaddr *sa = (struct sockaddr *)(void *)out->sa_;
     int rc = is_peer ? VOLT_SYS(getpeername, fd, sa, &len) : VOLT_SYS(getsockname, fd, sa, &len);
-    out->len_ = len;
+    out->len_ = len < sizeof out->sa_ ? len : (uint32_t)sizeof out->sa_;
     return rc < 0 ? -errno : 0;
 }
 VOLT_API int volt_local_addr(int fd, volt_addr *out) { return volt__addr_of(fd, out, 0); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Addresses: any text goes through volt_addr_parse, any 128 bytes through volt_addr_format. The
+// Addresses: any text goes through volt_addr_parse, up to 128 bytes through volt_addr_format. The
 // first byte of an input chooses; see fuzz.h for how to run it.
 #define VOLT_IMPLEMENTATION
 #include "../../volt.h"
@@ -38,7 +38,8 @@ static void check_round_trip(const volt_addr *a, const char *text) {
     }
     const char *port = strrchr(text, ':');
     MUST(port && is_decimal(port + 1) && volt_addr_port(a) == atoi(port + 1));
-    MUST((text[0] == '[') == (printed[0] == '['));
+    if (port - text == 1 && text[0] == '*') MUST(strncmp(printed, "[::]:", 5) == 0);
+    else MUST((text[0] == '[') == (printed[0] == '['));
 }
 static void fuzz_parse(const uint8_t *data, size_t size) {
     char *text = malloc(size + 1);
@@ -48,18 +49,26 @@ static void fuzz_parse(const uint8_t *data, size_t size) {
     text[size] = 0;
     memset(&a, 0xa5, sizeof a);
     int rc = volt_addr_parse(&a, text);
-    MUST(rc == 0 || rc == -EINVAL);
+    // only an IPv6 address may name an interface
+    MUST(rc == 0 || rc == -EINVAL || (rc == -ENODEV && text[0] == '[' && strchr(text, '%')));
     if (rc == 0) check_round_trip(&a, text);
     free(text);
 }
-// An address from the kernel, or an impossible one.
+// An address of the system, or any other bytes in its place.
 static void fuzz_format(const uint8_t *data, size_t size) {
+    struct sockaddr_storage sa;
     char text[TEXT_MAX];
-    volt_addr a;
-    memset(&a, 0, sizeof a);
-    memcpy(&a, data, size < sizeof a ? size : sizeof a);
+    volt_addr a, b;
+    if (size > sizeof sa) return;
+    memcpy(&sa, data, size);
+    int rc = volt_addr_from(&a, (const struct sockaddr *)&sa, size);
+    MUST(rc == (size < 2 || size > 120 ? -EINVAL : 0));
+    if (rc < 0) return;
     int port = volt_addr_port(&a);
     MUST(port >= 0 && port <= 65535);
+    b = a;
+    volt_addr_unmap(&b);
+    MUST(volt_addr_equal(&a, &b) && volt_addr_hash(&a) == volt_addr_hash(&b));
     int n = volt_addr_format(&a, text, sizeof text);
     MUST(n == -EAFNOSUPPORT || (n > 0 && (size_t)n == strlen(text)));
     if (n > 0) check_lengths(&a, text, n);
