@@ -15171,21 +15171,23 @@ VOLT_API volt_poll volt_writev(volt_cx *cx, int fd, const struct iovec *iov, int
 // The memory that volt_read_exact, volt_write_all or volt_writev_all transfers: `len` bytes, at
 // `buf` or in n iovecs.
 typedef struct volt__io_whole {
-    size_t len;
+    uint64_t len; // iovecs may repeat memory, so that the sum is beyond 32 bits
     char *buf;
     const struct iovec *iov; // NULL: buf
     int n;
 } volt__io_whole;
 enum { VOLT__IOV_PART = 16 }; // iovecs of one call of volt_writev_all
-// Sets *io to what is left of the iovecs after `done` bytes, in part[]: at most VOLT__IOV_PART.
-static void volt__io_iov_rest(volt__io *io, const volt__io_whole *all, size_t done,
+// Sets *io to what is left of the iovecs after `done` bytes, which are not all, in part[]: at most
+// VOLT__IOV_PART.
+static void volt__io_iov_rest(volt__io *io, const volt__io_whole *all, uint64_t done,
                               struct iovec *part) {
     int i = 0, n = 0;
-    for (; i < all->n && done >= all->iov[i].iov_len; i++) done -= all->iov[i].iov_len;
+    for (; done >= all->iov[i].iov_len; i++) done -= all->iov[i].iov_len;
+    VOLT_ASSERT(i < all->n);
     for (; i < all->n && n < VOLT__IOV_PART; i++, n++) {
         part[n] = all->iov[i];
         part[n].iov_base = (char *)part[n].iov_base + done;
-        part[n].iov_len -= done;
+        part[n].iov_len -= (size_t)done;
         done = 0;
     }
     io->buf = (char *)(void *)part;
@@ -15199,23 +15201,23 @@ static volt_poll volt__io_all(volt_cx *cx, volt__io *io, const volt__io_whole *a
     struct iovec part[VOLT__IOV_PART];
     volt__node *node = volt__leaf(cx, io->dir == VOLT__RD ? VOLT__LEAF_RD : VOLT__LEAF_WR);
     if (!volt__io_begin(cx, node, io, &out)) return out;
-    if (all->len > (size_t)INT64_MAX || all->n < 0 || (all->n > 0 && !all->iov))
+    if (all->len > (uint64_t)INT64_MAX || all->n < 0 || (all->n > 0 && !all->iov))
         return volt__leaf_ready(node, -EINVAL);
     for (;;) {
-        size_t done = (size_t)node->key_.moved_;
+        uint64_t done = (uint64_t)node->key_.moved_;
         VOLT_ASSERT(done <= all->len);
         if (done == all->len) return volt__leaf_ready(node, (int64_t)all->len);
         if (all->iov) {
             volt__io_iov_rest(io, all, done, part);
         } else {
             io->buf = all->buf + done;
-            io->len = all->len - done;
+            io->len = (size_t)(all->len - done);
         }
         int64_t rc = volt__io_step(cx, node, io);
         if (rc == -EAGAIN) return volt__leaf_pending(cx, node, (uint32_t)io->fd);
         if (rc <= 0) return volt__leaf_ready(node, rc < 0 ? rc : -EPIPE); // 0: the stream has ended
         node->key_.moved_ += rc;
-        if ((size_t)node->key_.moved_ < all->len && !volt__budget_charge(cx)) {
+        if ((uint64_t)node->key_.moved_ < all->len && !volt__budget_charge(cx)) {
             volt__io_save_gen(node, io);
             return volt_pending();
         }
@@ -15238,9 +15240,9 @@ VOLT_API volt_poll volt_writev_all(volt_cx *cx, int fd, const struct iovec *iov,
     volt__io io;
     volt__io_whole all = { 0, NULL, iov, n };
     for (int i = 0; iov && i < n; i++)
-        all.len = iov[i].iov_len > SIZE_MAX - all.len ? SIZE_MAX : all.len + iov[i].iov_len;
+        all.len = iov[i].iov_len > UINT64_MAX - all.len ? UINT64_MAX : all.len + iov[i].iov_len;
     volt__check_not_on_stack(cx, iov);
-    volt__io_init(&io, VOLT__OP_WRITEV, fd, iov, all.len, 0);
+    volt__io_init(&io, VOLT__OP_WRITEV, fd, iov, all.len > 0, 0);
     return volt__io_all(cx, &io, &all);
 }
 
