@@ -142,7 +142,7 @@ static int answer_listen(int fd, int n) {
 static char options_set[128]; // that were set
 static int answer_setsockopt(int fd, int level, int name, const void *value, socklen_t n) {
     int v = 0;
-    memcpy(&v, value, sizeof v);
+    memcpy(&v, value, n < sizeof v ? n : sizeof v);
     int rc = fails(A_setsockopt);
     if (rc) return rc < 0 ? -1 : 0;
     const char *text = level == IPPROTO_TCP && name == TCP_NODELAY ? "nodelay"
