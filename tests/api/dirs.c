@@ -301,6 +301,10 @@ ROOT_TEST_1(file_is_extended_cut_renamed_and_removed, {
     CHECK_EQ(s->st.st_size, 7);
     VOLT_AWAIT(s->rc, volt_file_truncate(cx, &s->op, s->fd, -1));
     CHECK_EQ(s->rc, -EINVAL);
+    if (sizeof(off_t) == 4) { // a length of 4 GiB and 7 bytes, whose lower half is valid
+        VOLT_AWAIT(s->rc, volt_file_truncate(cx, &s->op, s->fd, ((int64_t)1 << 32) + 7));
+        CHECK_EQ(s->rc, -EOVERFLOW);
+    }
     VOLT_AWAIT(s->rc, volt_file_close(cx, &s->op, s->fd));
     VOLT_AWAIT(s->rc, volt_file_fstat(cx, &s->op, s->fd, &s->st));
     CHECK_EQ(s->rc, -EBADF);
