@@ -414,6 +414,33 @@ ROOT_TEST_1(try_read_finds_the_end_and_the_next_file_of_a_number, {
     for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
     VOLT_END(0);
 }
+ROOT_TEST_1(try_writev_writes_what_there_is_room_for, {
+    int fd[2];
+    char in[8];
+    char *data;
+    struct iovec part[3];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    make_pair(s->fd, 0);
+    s->data = (char *)calloc(1, 1 << 20);
+    s->part[0] = (struct iovec){ "ab", 2 };
+    s->part[1] = (struct iovec){ s->data, 0 };
+    s->part[2] = (struct iovec){ "cde", 3 };
+    CHECK_EQ(volt_try_writev(cx, s->fd[0], s->part, 3), 5);
+    CHECK_EQ(volt_try_read(cx, s->fd[1], s->in, sizeof s->in), 5);
+    CHECK_EQ(memcmp(s->in, "abcde", 5), 0);
+    CHECK_EQ(volt_try_writev(cx, s->fd[0], s->part, 0), 0);
+    CHECK_EQ(volt_try_writev(cx, s->fd[0], s->part, -1), -EINVAL);
+    s->part[0] = s->part[2] = (struct iovec){ s->data, 1 << 20 };
+    do s->rc = volt_try_writev(cx, s->fd[0], s->part, 3);
+    while (s->rc > 0);
+    CHECK_EQ(s->rc, -EAGAIN); // it does not wait
+    for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
+    CHECK_EQ(volt_try_writev(cx, -1, s->part, 3), -EBADF);
+    free(s->data);
+    VOLT_END(0);
+}
 ROOT_TEST_1(try_io_calls_once, {
     int fd;
     counted_call call;
@@ -478,6 +505,14 @@ ROOT_TEST_1(writev_all_writes_all_parts_in_order, {
     CHECK_EQ(s->rc, -EINVAL);
     VOLT_AWAIT(s->rc, volt_writev_all(cx, s->fd[0], s->part, -1));
     CHECK_EQ(s->rc, -EINVAL);
+#if SIZE_MAX > UINT32_MAX // more than any memory holds; a sum that overflows would be 1000
+    s->part[0].iov_len = s->part[1].iov_len = SIZE_MAX / 2 + 1;
+    s->part[2].iov_len = 1000;
+    VOLT_AWAIT(s->rc, volt_writev_all(cx, s->fd[0], s->part, 3));
+    CHECK_EQ(s->rc, -EINVAL);
+    VOLT_AWAIT(s->rc, volt_write_all(cx, s->fd[0], s->data, SIZE_MAX / 2 + 1));
+    CHECK_EQ(s->rc, -EINVAL);
+#endif
     volt_close(cx, s->fd[0]);
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     CHECK_EQ(s->rc, BYTES);

@@ -378,6 +378,47 @@ TEST(local_address_has_a_scope_where_it_needs_one) {
     }
 }
 
+// The interface is for an address that belongs to it alone; without one, the route decides.
+TEST(reply_names_interface_only_if_it_is_known_and_needed) {
+    static const char *const hosts[] = { "fe80::1%1", "::1", "127.0.0.1" };
+    for (int i = 0; i < 6; i++) {
+        volt_msg_info info = { .has = VOLT_MSG_LOCAL | VOLT_MSG_TOS, .if_index = 7, .tos = 1 };
+        volt_msg_info answer;
+        int is_known = i < 3;
+        if (is_known) info.has |= VOLT_MSG_INTERFACE;
+        CHECK_EQ(volt_addr_make(&info.local, hosts[i % 3], 0), 0);
+        memset(&answer, 0xff, sizeof answer);
+        volt_msg_info_reply(&info, &answer);
+        uint32_t has = i == 0 ? VOLT_MSG_LOCAL | VOLT_MSG_INTERFACE : VOLT_MSG_LOCAL;
+        CHECK_EQ(answer.has, has);
+        CHECK_EQ(answer.if_index, i == 0 ? 7 : 0);
+        CHECK_EQ(answer.tos, 0);
+        CHECK(volt_addr_equal(&answer.local, &info.local));
+    }
+}
+// An item that is shorter than its own head would be the next one of itself.
+TEST(control_data_ends_at_item_without_room_for_its_head) {
+    for (size_t len = 0; len <= CMSG_LEN(sizeof(int)); len++) {
+        const int value = 5;
+        carrier c;
+        volt_msg_info info;
+        carrier_init(&c, 0);
+        struct cmsghdr *item = CMSG_FIRSTHDR(&c.m);
+        for (int k = 0; k < 2; k++) {
+            item->cmsg_level = IPPROTO_IP;
+            item->cmsg_type = k ? IP_TTL : IP_TOS;
+            item->cmsg_len = CMSG_LEN(sizeof value);
+            memcpy(CMSG_DATA(item), &value, sizeof value);
+            item = (struct cmsghdr *)(void *)((char *)item + CMSG_SPACE(sizeof value));
+        }
+        c.m.msg_controllen = 2 * CMSG_SPACE(sizeof value);
+        CMSG_FIRSTHDR(&c.m)->cmsg_len = (__typeof__(item->cmsg_len))len;
+        volt_msg_info_get(&c.m, &info);
+        if (len < sizeof *item) CHECK_EQ(info.has, 0);
+        if (len == CMSG_LEN(sizeof value)) CHECK_EQ(info.has, VOLT_MSG_TOS | VOLT_MSG_TTL);
+    }
+}
+
 // Items of the same number mean something else at another level.
 TEST(control_data_of_other_kinds_is_skipped) {
     static const struct {
@@ -576,6 +617,37 @@ ROOT_TEST_1(buffer_of_no_bytes_is_sent_as_an_empty_datagram, {
     VOLT_END(0);
 }
 
+ROOT_TEST_1(segments_are_received_with_their_information, {
+    int fd, i;
+    volt_addr a, from, here;
+    size_t segment;
+    volt_msg_info info;
+    char buf[8];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->fd = udp_on("127.0.0.1", &(volt_udp_options){ .has_info = 1 }, &s->a);
+    for (s->i = 0; s->i < 2; s->i++) {
+        VOLT_AWAIT(s->rc, volt_sendto(cx, s->fd, "hello", 5, 0, &s->a));
+        CHECK_EQ(s->rc, 5);
+        memset(&s->info, 0xff, sizeof s->info);
+        VOLT_AWAIT(s->rc, volt_recv_segments(cx, s->fd, s->buf, sizeof s->buf, &s->segment,
+                                             &s->from, s->i ? &s->info : NULL));
+        CHECK_EQ(s->rc, 5);
+        CHECK_EQ(s->segment, 5);
+    }
+    CHECK_EQ(s->info.has, VOLT_MSG_LOCAL | VOLT_MSG_INTERFACE | VOLT_MSG_TOS | VOLT_MSG_TTL);
+    CHECK_EQ(volt_addr_make(&s->here, "127.0.0.1", 0), 0);
+    CHECK(volt_addr_equal(&s->info.local, &s->here));
+    CHECK_EQ(s->info.if_index, if_nametoindex("lo"));
+    volt_close(cx, s->fd);
+    VOLT_AWAIT(s->rc, volt_recv_segments(cx, s->fd, s->buf, sizeof s->buf, &s->segment, NULL,
+                                         &s->info));
+    CHECK(s->rc < 0);
+    CHECK_EQ(s->info.has, 0); // not those of before
+    VOLT_END(0);
+}
+
 // ---- options
 
 static int option_of(int fd, int level, int name) {
@@ -631,6 +703,17 @@ TEST(multicast_is_joined_left_and_limited) {
         CHECK_EQ(option_of(fd, i ? IPPROTO_IPV6 : IPPROTO_IP,
                            i ? IPV6_MULTICAST_HOPS : IP_MULTICAST_TTL), 7);
         CHECK_EQ(volt_mcast_join(fd, &group, 987654, NULL), -ENODEV);
+        CHECK_EQ(volt_mcast_join(fd, &a, lo, &a), -EINVAL); // not the address of a group
+        // the first option that fails is the last one that is set
+        CHECK(volt_set_mcast(fd, 987654, 9, 0) < 0);
+        CHECK_EQ(option_of(fd, i ? IPPROTO_IPV6 : IPPROTO_IP,
+                           i ? IPV6_MULTICAST_HOPS : IP_MULTICAST_TTL), 7);
+        CHECK_EQ(volt_set_mcast(fd, lo, 256, 0), -EINVAL);
+        CHECK_EQ(option_of(fd, i ? IPPROTO_IPV6 : IPPROTO_IP,
+                           i ? IPV6_MULTICAST_LOOP : IP_MULTICAST_LOOP), 1);
+        CHECK_EQ(volt_set_mcast(fd, lo, 9, 0), 0);
+        CHECK_EQ(option_of(fd, i ? IPPROTO_IPV6 : IPPROTO_IP,
+                           i ? IPV6_MULTICAST_LOOP : IP_MULTICAST_LOOP), 0);
         close(fd);
     }
     volt_addr a;
@@ -683,8 +766,76 @@ ROOT_TEST(connect_on_and_from_use_the_given_socket_and_address, {
     VOLT_END(0);
 }
 
+// The port may be one of a connection that has ended, or of another socket that shares it.
+ROOT_TEST_1(connect_from_uses_port_that_another_socket_shares, {
+    int lfd, fd, other, got;
+    volt_addr a, from, peer;
+    int64_t rc;
+}) {
+    static const int on = 1;
+    VOLT_BEGIN(cx, s);
+    s->lfd = volt_listen("127.0.0.1", 0, NULL);
+    CHECK(s->lfd >= 0);
+    CHECK_EQ(volt_local_addr(s->lfd, &s->a), 0);
+    s->other = volt_sock_open(AF_INET, SOCK_STREAM, 0);
+    CHECK(s->other >= 0);
+    CHECK_EQ(setsockopt(s->other, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+    CHECK_EQ(volt_addr_make(&s->from, "127.0.0.78", 0), 0);
+    CHECK_EQ(volt_sock_bind(s->other, &s->from), 0);
+    CHECK_EQ(volt_local_addr(s->other, &s->from), 0);
+    VOLT_AWAIT(s->fd, volt_connect_from(cx, &s->a, &s->from));
+    CHECK(s->fd >= 0);
+    VOLT_AWAIT(s->got, volt_accept_from(cx, s->lfd, &s->peer));
+    CHECK(s->got >= 0);
+    CHECK(volt_addr_equal(&s->from, &s->peer));
+    volt_close(cx, s->got);
+    volt_close(cx, s->fd);
+    volt_close(cx, s->other);
+    volt_close(cx, s->lfd);
+    VOLT_END(0);
+}
+
 // ---- addresses
 
+// Of the prefix ::ffff:0:0 each bit counts.
+TEST(only_mapped_address_is_unmapped) {
+    static const char *const others[] = { "1::ffff:1.2.3.4", "0:1::ffff:1.2.3.4",
+                                          "0:0:1::ffff:1.2.3.4", "::1:0:ffff:1.2.3.4",
+                                          "::1:ffff:1.2.3.4", "::fffe:1.2.3.4", "::1.2.3.4" };
+    volt_addr a, b;
+    CHECK_EQ(volt_addr_make(&b, "1.2.3.4", 5), 0);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        CHECK_EQ(volt_addr_make(&a, others[i], 5), 0);
+        CHECK(!volt_addr_equal(&a, &b));
+        volt_addr_unmap(&a);
+        CHECK_EQ(volt_addr_family(&a), AF_INET6);
+    }
+    CHECK_EQ(volt_addr_make(&a, "::ffff:1.2.3.4", 5), 0);
+    CHECK(volt_addr_equal(&a, &b));
+    volt_addr_unmap(&a);
+    CHECK_EQ(volt_addr_family(&a), AF_INET);
+    CHECK(volt_addr_equal(&a, &b));
+}
+TEST(address_without_ip_or_path_is_compared_by_its_bytes) {
+    struct sockaddr_un unnamed = { .sun_family = AF_UNIX };
+    struct sockaddr_storage other = { .ss_family = AF_APPLETALK };
+    volt_addr a[6];
+    memset(a, 0, sizeof a); // a[0] stays without any
+    CHECK_EQ(volt_addr_from(&a[1], (struct sockaddr *)(void *)&unnamed, sizeof(sa_family_t)), 0);
+    CHECK_EQ(volt_addr_from(&a[2], (struct sockaddr *)(void *)&other, 16), 0);
+    ((char *)&other)[15] = 1; // a 0 before it does not end the address
+    CHECK_EQ(volt_addr_from(&a[3], (struct sockaddr *)(void *)&other, 16), 0);
+    CHECK_EQ(volt_addr_from(&a[4], (struct sockaddr *)(void *)&other, 15), 0);
+    CHECK_EQ(volt_addr_parse(&a[5], "unix:@x"), 0);
+    for (int i = 0; i < 6; i++) {
+        for (int k = 0; k < 6; k++) {
+            volt_addr same = a[k];
+            CHECK_EQ(volt_addr_equal(&a[i], &same), i == k);
+            if (i == k) CHECK_EQ(volt_addr_hash(&a[i]), volt_addr_hash(&same));
+        }
+    }
+    CHECK(volt_addr_hash(&a[2]) != volt_addr_hash(&a[3]));
+}
 TEST(addresses_are_parsed_and_formatted) {
     static const char *const same[] = { "127.0.0.1:80", "[::1]:80", "[fe80::1%lo]:9", "unix:/tmp/x",
                                         "unix:@name", "0.0.0.0:0", "[::ffff:1.2.3.4]:65535",
@@ -712,6 +863,8 @@ TEST(addresses_are_parsed_and_formatted) {
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         CHECK_EQ(volt_addr_parse(&a, bad[i]), -EINVAL);
     CHECK_EQ(volt_addr_parse(&a, "[fe80::1%no-such-thing]:9"), -ENODEV);
+    CHECK_EQ(volt_addr_parse(&a, "[fe80::1%+1]:9"), -ENODEV); // a name, and no number
+    CHECK_EQ(volt_addr_parse(&a, "[fe80::1%1:]:9"), -ENODEV);
     CHECK_EQ(volt_addr_parse(&a, "[fe80::1%1]:9"), 0);
     CHECK_EQ(volt_addr_parse(&a, "[fe80::1%4294967289]:9"), 0);
     CHECK_EQ(volt_addr_parse(&a, "[fe80::1%4294967296]:9"), -ENODEV); // no number of 32 bits

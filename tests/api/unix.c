@@ -237,6 +237,17 @@ TEST(serial_options_are_set_or_refused) {
     CHECK_EQ(t.c_iflag & (IXON | IXOFF), IXON | IXOFF);
     CHECK_EQ(volt_serial_open(name, &o, NULL), -EBUSY);
     close(fd);
+    for (const char *parity = "NEON"; *parity; parity++) { // none in between clears the others
+        o = (volt_serial_options){ .parity = *parity };
+        fd = volt_serial_open(name, &o, NULL);
+        CHECK(fd >= 0);
+        CHECK_EQ(tcgetattr(fd, &t), 0);
+        CHECK_EQ((t.c_iflag & INPCK) != 0, *parity != 'N');
+        CHECK_EQ((t.c_cflag & PARODD) != 0, *parity == 'O');
+        CHECK_EQ(volt__serial_format(&t, &o), 0); // a pseudo-terminal has no parity bit
+        CHECK_EQ((t.c_cflag & PARENB) != 0, *parity != 'N');
+        close(fd);
+    }
     CHECK_EQ(volt_serial_open("/dev/null", NULL, NULL), -ENOTTY);
     CHECK_EQ(volt_serial_open("/dev/no-such-line", NULL, NULL), -ENOENT);
     close(master);
@@ -378,6 +389,15 @@ TEST(unix_listener_sets_mode_and_replaces_what_is_stale) {
     CHECK_EQ(stat(path_of(&a), &st), 0);
     CHECK(S_ISREG(st.st_mode));
     unlink(path_of(&a));
+    int old = volt_unix_open(&a, NULL);
+    CHECK(old >= 0);
+    unlink(path_of(&a));
+    close(open(path_of(&a), O_CREAT | O_WRONLY, 0600));
+    CHECK_EQ(volt_unix_unlink(old), -ENOENT);
+    CHECK_EQ(stat(path_of(&a), &st), 0);
+    CHECK(S_ISREG(st.st_mode));
+    unlink(path_of(&a));
+    close(old);
     // a second server that replaces at the same time is refused
     int lock = open(dir, O_RDONLY | O_DIRECTORY);
     CHECK_EQ(flock(lock, LOCK_EX), 0);
@@ -394,6 +414,10 @@ TEST(unix_listener_sets_mode_and_replaces_what_is_stale) {
     fd = volt_unix_open(NULL, NULL);
     CHECK(fd >= 0);
     CHECK_EQ(volt_unix_unlink(fd), 0); // it has none
+    close(fd);
+    fd = volt_listen("127.0.0.1", 0, NULL);
+    CHECK(fd >= 0);
+    CHECK_EQ(volt_unix_unlink(fd), 0); // nor has a socket of another family
     close(fd);
     CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:1"), 0);
     CHECK_EQ(volt_unix_open(&a, NULL), -EAFNOSUPPORT);

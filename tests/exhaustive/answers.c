@@ -25,6 +25,7 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,12 +33,14 @@
 
 enum {
     A_accept, A_accept4, A_bind, A_connect, A_epoll_create1, A_epoll_ctl, A_fcntl, A_fstat, A_getfl,
-    A_listen, A_madvise, A_mincore, A_open, A_poll, A_read, A_recv, A_recvmsg, A_sendmsg,
-    A_setsockopt, A_sigtimedwait, A_socket, A_write, N_A
+    A_listen, A_madvise, A_mincore, A_open, A_poll, A_read, A_recv, A_recvmmsg, A_recvmsg,
+    A_sendmmsg, A_sendmsg, A_cfsetispeed, A_cfsetospeed, A_setsockopt, A_sigtimedwait, A_socket,
+    A_unlink, A_write, N_A
 };
 static struct {
     int errors[16]; // the next answers; 0: it returns 0. Behind them the kernel's own
     int n, at, n_calls;
+    int n_own; // answers of the kernel's own before those
     void (*meanwhile)(void); // called once, before the next answer
     int is_zero;             // which then is 0
 } answers[N_A];
@@ -46,6 +49,10 @@ static int fails(int call) {
     answers[call].meanwhile = NULL;
     if (meanwhile) meanwhile();
     answers[call].n_calls++;
+    if (answers[call].n_own > 0) {
+        answers[call].n_own--;
+        return 0;
+    }
     if (answers[call].at == answers[call].n) return 0;
     errno = answers[call].errors[answers[call].at++ % 16];
     if (errno) return -1;
@@ -79,7 +86,49 @@ static int answer_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
 }
 ANSWER(ssize_t, read, (int fd, void *buf, size_t n), fd, buf, n)
 ANSWER(ssize_t, recv, (int fd, void *buf, size_t n, int flags), fd, buf, n, flags)
-ANSWER(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), fd, m, flags)
+// Control data in place of the kernel's, of one int.
+static struct {
+    int is_given, level, type, value;
+} control;
+static ssize_t answer_recvmsg(int fd, struct msghdr *m, int flags) {
+    int rc = fails(A_recvmsg);
+    if (rc) return rc < 0 ? -1 : 0;
+    ssize_t n = recvmsg(fd, m, flags);
+    if (n < 0 || !control.is_given) return n;
+    m->msg_controllen = CMSG_SPACE(sizeof control.value);
+    struct cmsghdr *item = CMSG_FIRSTHDR(m);
+    item->cmsg_level = control.level;
+    item->cmsg_type = control.type;
+    item->cmsg_len = CMSG_LEN(sizeof control.value);
+    memcpy(CMSG_DATA(item), &control.value, sizeof control.value);
+    return n;
+}
+static int answer_recvmmsg(int fd, struct mmsghdr *v, unsigned n, int flags,
+                           struct timespec *t) {
+    int rc = fails(A_recvmmsg);
+    return rc ? (rc < 0 ? -1 : 0) : recvmmsg(fd, v, n, flags, t);
+}
+static int answer_sendmmsg(int fd, struct mmsghdr *v, unsigned n, int flags) {
+    int rc = fails(A_sendmmsg);
+    return rc ? (rc < 0 ? -1 : 0) : sendmmsg(fd, v, n, flags);
+}
+ANSWER(int, cfsetispeed, (struct termios *t, speed_t speed), t, speed)
+ANSWER(int, cfsetospeed, (struct termios *t, speed_t speed), t, speed)
+ANSWER(int, unlink, (const char *path), path)
+// The settings of a serial line that differ from those that were set, each time but the first.
+static struct {
+    int n_calls;
+    tcflag_t other_flags;
+    speed_t other_speed; // B0: none
+} line;
+static int answer_tcgetattr(int fd, struct termios *t) {
+    int rc = tcgetattr(fd, t);
+    if (line.n_calls++ > 0) {
+        t->c_cflag ^= line.other_flags;
+        if (line.other_speed != B0) (void)cfsetospeed(t, line.other_speed);
+    }
+    return rc;
+}
 static ssize_t answer_sendmsg(int fd, const struct msghdr *m, int flags);
 ANSWER(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *t), set,
        info, t)
@@ -93,7 +142,7 @@ static int answer_listen(int fd, int n) {
 static char options_set[128]; // that were set
 static int answer_setsockopt(int fd, int level, int name, const void *value, socklen_t n) {
     int v = 0;
-    memcpy(&v, value, sizeof v);
+    memcpy(&v, value, n < sizeof v ? n : sizeof v);
     int rc = fails(A_setsockopt);
     if (rc) return rc < 0 ? -1 : 0;
     const char *text = level == IPPROTO_TCP && name == TCP_NODELAY ? "nodelay"
@@ -213,8 +262,6 @@ static int answer_isatty(int fd) { return S_ISCHR(told.kind) || isatty(fd); }
 #define answer_timerfd_settime timerfd_settime
 #define answer_writev writev
 #define answer_cfgetospeed cfgetospeed
-#define answer_cfsetispeed cfsetispeed
-#define answer_cfsetospeed cfsetospeed
 #define answer_chmod chmod
 #define answer_chown chown
 #define answer_flock flock
@@ -225,16 +272,12 @@ static int answer_isatty(int fd) { return S_ISCHR(told.kind) || isatty(fd); }
 #define answer_mkdir mkdir
 #define answer_pipe2 pipe2
 #define answer_preadv2 preadv2
-#define answer_recvmmsg recvmmsg
 #define answer_rename rename
 #define answer_rmdir rmdir
-#define answer_sendmmsg sendmmsg
 #define answer_signalfd signalfd
 #define answer_sigprocmask sigprocmask
 #define answer_socketpair socketpair
-#define answer_tcgetattr tcgetattr
 #define answer_tcsetattr tcsetattr
-#define answer_unlink unlink
 #define answer_waitid waitid
 #define answer_waitpid waitpid
 
@@ -1129,6 +1172,19 @@ TEST(read_goes_on_in_next_poll_if_each_attempt_resets_its_entry) {
     close_pair(fd);
     end();
 }
+TEST(try_read_gives_ebadf_if_each_attempt_resets_its_entry) {
+    int fd[2];
+    begin();
+    open_pair(fd);
+    ANSWERS(recv, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK,
+            ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK, ENOTSOCK);
+    CHECK_EQ(write(fd[1], "x", 1), 1);
+    CHECK_EQ(volt_try_read(cx_of(0), fd[0], &byte, 1), -EBADF);
+    CHECK_EQ(answers[A_recv].n_calls, 16);
+    CHECK_EQ(volt_try_read(cx_of(0), fd[0], &byte, 1), 1);
+    close_pair(fd);
+    end();
+}
 TEST(read_fails_while_descriptor_stays_blocking) {
     int fd[2];
     begin();
@@ -1645,6 +1701,142 @@ TEST(segments_are_datagrams_on_a_kernel_without_offload) {
     }
     has_no_segments = 0;
 }
+// By each call at most 16 datagrams; those that were sent before an error are told.
+TEST(segments_that_are_sent_apart_go_by_calls_of_16) {
+    static char out[40 * 10], in[20];
+    volt_addr to;
+    begin();
+    has_no_segments = 1;
+    CHECK_EQ(volt_addr_parse(&to, "127.0.0.1:0"), 0);
+    int from = volt_udp_open(&to, NULL), fd = volt_udp_open(&to, NULL);
+    CHECK(from >= 0 && fd >= 0);
+    CHECK_EQ(volt_local_addr(fd, &to), 0);
+    for (int i = 0; i < 40; i++) memset(out + 10 * i, i, 10);
+    for (int n_sent = 0; n_sent < 40; n_sent += 16) {
+        ANSWERS(sendmmsg, ENOBUFS);
+        answers[A_sendmmsg].n_own = n_sent / 16;
+        GIVES(volt_send_segments(cx_of(0), from, out, sizeof out, 10, &to),
+              n_sent > 0 ? 10 * n_sent : -ENOBUFS);
+        CHECK_EQ(answers[A_sendmmsg].n_calls, n_sent / 16 + 1);
+        check_all_given();
+        for (int i = 0; i < n_sent; i++) {
+            GIVES(volt_recv(cx_of(0), fd, in, sizeof in, 0), 10);
+            CHECK_EQ(memcmp(in, out + 10 * i, 10), 0);
+        }
+    }
+    answers[A_sendmmsg].n_calls = 0;
+    GIVES(volt_send_segments(cx_of(0), from, out, sizeof out, 10, &to), sizeof out);
+    CHECK_EQ(answers[A_sendmmsg].n_calls, 3);
+    // of one datagram the kernel is not asked whether it knows more
+    for (size_t len = 9; len <= 11; len++) {
+        n_asked_segments = 0;
+        GIVES(volt_send_segments(cx_of(0), from, out, len, 10, &to), len);
+        CHECK_EQ(n_asked_segments, len > 10);
+    }
+    has_no_segments = 0;
+    volt_rt_close(rt, from);
+    volt_rt_close(rt, fd);
+    end();
+}
+static struct mmsghdr many[3];
+static struct iovec many_parts[3];
+static char many_bytes[3];
+// The first error ends the call; messages that have moved before it are told.
+TEST(messages_go_singly_where_the_kernel_has_no_call_for_several) {
+    static const int error = EPERM;
+    int fd[2];
+    begin();
+    CHECK_EQ(volt_socketpair(SOCK_DGRAM, fd), 0);
+    for (int n = 0; n <= 3; n++) {
+        for (int i = 0; i < 3; i++) {
+            many_bytes[i] = (char)('a' + i);
+            many_parts[i] = (struct iovec){ &many_bytes[i], 1 };
+            many[i] = (struct mmsghdr){ .msg_len = 7 };
+            many[i].msg_hdr.msg_iov = &many_parts[i];
+            many[i].msg_hdr.msg_iovlen = 1;
+        }
+        ANSWERS(sendmmsg, ENOSYS);
+        if (n < 3) ANSWERS(sendmsg, error);
+        answers[A_sendmsg].n_own = answers[A_sendmsg].n_calls = 0;
+        if (n < 3) answers[A_sendmsg].n_own = n;
+        GIVES(volt_sendmmsg(cx_of(0), fd[0], many, 3, 0), n > 0 ? n : -error);
+        CHECK_EQ(answers[A_sendmsg].n_calls, n < 3 ? n + 1 : 3);
+        for (int i = 0; i < 3; i++) CHECK_EQ(many[i].msg_len, i < n ? 1 : 7);
+        check_all_given();
+        memset(many_bytes, 0, sizeof many_bytes);
+        for (int i = 0; i < 3; i++) many[i].msg_len = 7;
+        ANSWERS(recvmmsg, ENOSYS);
+        if (n == 0) {
+            ANSWERS(recvmsg, error);
+            GIVES(volt_recvmmsg(cx_of(0), fd[1], many, 3, 0), -error);
+        } else {
+            GIVES(volt_recvmmsg(cx_of(0), fd[1], many, 3, 0), n); // then there is none
+        }
+        for (int i = 0; i < 3; i++) {
+            CHECK_EQ(many[i].msg_len, i < n ? 1 : 7);
+            CHECK_EQ(many_bytes[i], i < n ? 'a' + i : 0);
+        }
+        check_all_given();
+    }
+    close_pair(fd);
+    end();
+}
+TEST(control_data_is_not_written_beyond_its_room) {
+    static size_t room[32]; // aligned as control data is
+    const int value = 7;
+    size_t whole = CMSG_SPACE(sizeof value);
+    for (size_t n = 0; n <= 2 * whole; n++) {
+        struct msghdr m = { .msg_control = room };
+        memset(room, '#', sizeof room);
+        CHECK_EQ(volt__message_control(&m, n, IPPROTO_IP, IP_TTL, &value, sizeof value),
+                 n < whole ? -ENOSPC : 0);
+        CHECK_EQ(m.msg_controllen, n < whole ? 0 : whole);
+        m.msg_controllen = 0;
+        memset(room, '#', sizeof room);
+        CHECK_EQ(volt__message_control_both(&m, n, IPV6_HOPLIMIT, IP_TTL, value),
+                 n < 2 * whole ? -ENOSPC : 0);
+        CHECK_EQ(m.msg_controllen, n < whole ? 0 : n < 2 * whole ? whole : 2 * whole);
+        for (size_t i = m.msg_controllen; i < sizeof room; i++)
+            CHECK_EQ(((char *)room)[i], '#');
+    }
+    // the local address of no family yet: an item of each family
+    static const volt_msg_info info = { .has = VOLT_MSG_INTERFACE, .if_index = 3 };
+    size_t v6 = CMSG_SPACE(sizeof(struct in6_pktinfo)), v4 = CMSG_SPACE(sizeof(struct in_pktinfo));
+    for (size_t n = 0; n <= v6 + v4; n++) {
+        struct msghdr m = { .msg_control = room };
+        CHECK_EQ(volt__msg_info_put_local(&m, n, &info), n < v6 + v4 ? -ENOSPC : 0);
+        CHECK_EQ(m.msg_controllen, n < v6 ? 0 : n < v6 + v4 ? v6 : v6 + v4); // v4 not alone
+    }
+}
+TEST(only_control_data_of_descriptors_gives_descriptors) {
+    static const struct {
+        int level, type;
+    } rows[] = { { SOL_SOCKET, SCM_RIGHTS }, { SOL_SOCKET, SCM_CREDENTIALS },
+                 { IPPROTO_IP, SCM_RIGHTS } };
+    int fd[2];
+    begin();
+    open_pair(fd);
+    for (int i = 0; i < 3; i++) {
+        for (unsigned cap = 0; cap < 2; cap++) { // with room for it; else it is closed
+            volt_fds_info info;
+            int in = -1, given = dup(fd[1]), is_right = i == 0;
+            control.is_given = 1;
+            control.level = rows[i].level;
+            control.type = rows[i].type;
+            control.value = given;
+            CHECK_EQ(write(fd[1], "x", 1), 1);
+            GIVES(volt_recv_fds(cx_of(0), fd[0], &byte, 1, &in, cap, &info), 1);
+            control.is_given = 0;
+            CHECK_EQ(info.n, is_right && cap);
+            CHECK_EQ(info.is_surplus, is_right && !cap);
+            CHECK_EQ(in, is_right && cap ? given : -1);
+            CHECK_EQ(fcntl(given, F_GETFD) >= 0, !is_right || cap);
+            if (!is_right || cap) CHECK_EQ(close(given), 0);
+        }
+    }
+    close_pair(fd);
+    end();
+}
 TEST(read_and_write_are_repeated_after_eintr) {
     int fd[2];
     begin();
@@ -2120,6 +2312,148 @@ TEST(listen_sets_options_and_closes_socket_on_error) {
     CHECK_EQ(unlink(path + 5), 0);
     end();
 }
+// The options of a TCP listener are not for other families; its error is told nevertheless.
+TEST(listener_of_other_family_is_bound_without_options) {
+    struct sockaddr_storage other = { .ss_family = AF_APPLETALK };
+    volt_addr a;
+    begin();
+    CHECK_EQ(volt_addr_from(&a, (struct sockaddr *)&other, 16), 0);
+    options_set[0] = 0;
+    ANSWERS(socket, 0); // is standard input, then
+    ANSWERS(bind, EADDRNOTAVAIL);
+    CHECK_EQ(volt_listen_addr(&a, NULL), -EADDRNOTAVAIL);
+    CHECK_EQ(open("/dev/null", O_RDONLY), STDIN_FILENO); // was closed
+    CHECK_STR(options_set, "");
+    CHECK_EQ(answers[A_listen].n_calls, 0);
+    end();
+}
+TEST(listener_that_fails_removes_its_path_if_it_has_one) {
+    static const char *const names[] = { "@volt-answers", "/tmp/volt-answers" };
+    for (int i = 0; i < 2; i++) {
+        char text[80];
+        volt_addr a;
+        begin();
+        snprintf(text, sizeof text, "unix:%s-%ld", names[i], (long)getpid());
+        CHECK_EQ(volt_addr_parse(&a, text), 0);
+        ANSWERS(listen, ENOMEM);
+        CHECK_EQ(volt_listen_addr(&a, NULL), -ENOMEM);
+        CHECK_EQ(answers[A_unlink].n_calls, i);
+        CHECK_EQ(access(text + 5, F_OK), -1);
+        end();
+    }
+}
+// Each option that is set on a UDP socket may fail. On an IPv6 socket those for IPv4 need not work.
+TEST(udp_open_gives_error_of_each_option) {
+    static const struct {
+        const char *text;
+        int n, n_v4; // options; n_v4: the first of those for IPv4, of which each second one is
+    } rows[] = { { "127.0.0.1:0", 9, 9 }, { "[::1]:0", 13, 4 } };
+    const volt_udp_options o = { .is_reuseport = 1, .is_reuseaddr = 1, .is_broadcast = 1,
+                                 .has_info = 1, .send_bytes = 50000, .receive_bytes = 50000,
+                                 .device = "lo" };
+    begin();
+    for (int i = 0; i < 2; i++) {
+        volt_addr a;
+        int n_fds = test_count_fds();
+        CHECK_EQ(volt_addr_parse(&a, rows[i].text), 0);
+        for (int k = 0; k <= rows[i].n; k++) { // at last: none of them
+            int is_needed = k < rows[i].n && !(k >= rows[i].n_v4 && k <= 8 && k % 2 == 0);
+            ANSWERS(setsockopt, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+            answers[A_setsockopt].n = is_needed ? k + 1 : rows[i].n;
+            if (k < rows[i].n) answers[A_setsockopt].errors[k] = ENOMEM;
+            answers[A_bind].n_calls = 0;
+            int fd = volt_udp_open(&a, &o);
+            if (i && (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)) { // a machine without
+                ANSWERS(setsockopt, 0);
+                answers[A_setsockopt].n = 0;
+                break;
+            }
+            CHECK_EQ(fd < 0 ? fd : 0, is_needed ? -ENOMEM : 0);
+            CHECK_EQ(answers[A_setsockopt].n_calls, is_needed ? k + 1 : rows[i].n);
+            CHECK_EQ(answers[A_bind].n_calls, !is_needed);
+            if (fd >= 0) CHECK_EQ(close(fd), 0);
+            check_all_given();
+            CHECK_EQ(test_count_fds(), n_fds);
+        }
+    }
+    end();
+}
+TEST(udp_open_without_address_falls_back_to_ipv4) {
+    volt_addr a;
+    char text[64];
+    volt_udp_options o = { .is_v6only = 1 };
+    begin();
+    ANSWERS(socket, EAFNOSUPPORT);
+    int fd = volt_udp_open(NULL, NULL);
+    CHECK(fd >= 0);
+    CHECK_EQ(volt_local_addr(fd, &a), 0);
+    CHECK(volt_addr_format(&a, text, sizeof text) > 0);
+    CHECK_EQ(strncmp(text, "0.0.0.0:", 8), 0);
+    CHECK_EQ(close(fd), 0);
+    check_all_given();
+    ANSWERS(socket, EAFNOSUPPORT);
+    CHECK_EQ(volt_udp_open(NULL, &o), -EAFNOSUPPORT); // asked for IPv6
+    CHECK_EQ(answers[A_socket].n_calls, 1);
+    ANSWERS(socket, EMFILE); // no reason for another family
+    CHECK_EQ(volt_udp_open(NULL, NULL), -EMFILE);
+    CHECK_EQ(answers[A_socket].n_calls, 1);
+    end();
+}
+// The file of standard input, output or error is another process's, too, whatever its mode is now.
+TEST(terminal_is_shared_as_standard_file_or_in_blocking_mode) {
+    struct stat st;
+    memset(&st, 0, sizeof st);
+    st.st_mode = told.kind = S_IFCHR; // hence a terminal
+    for (int fd = 0; fd < 6; fd++) {
+        CHECK_EQ(volt__fd_is_shared(fd, &st, O_NONBLOCK), fd <= 2);
+        CHECK_EQ(volt__fd_is_shared(fd, &st, 0), 1);
+    }
+}
+TEST(commands_are_searched_without_path_variable) {
+    CHECK_EQ(setenv("PATH", "/here", 1), 0);
+    CHECK_STR(volt__sys_path(), "/here");
+    CHECK_EQ(unsetenv("PATH"), 0);
+    CHECK_STR(volt__sys_path(), "/usr/local/bin:/bin:/usr/bin");
+}
+
+// ---- serial lines
+
+// tcsetattr succeeds if the line took any one of the settings.
+TEST(serial_line_that_takes_other_settings_is_refused) {
+    static const volt_serial_options o = { .baud = 9600, .stop_bits = 1 };
+    static const struct {
+        tcflag_t other_flags;
+        speed_t other_speed;
+        int is_refused;
+    } rows[] = { { 0, B0, 0 }, { CSTOPB, B0, 1 }, { PARODD, B0, 1 }, { CRTSCTS, B0, 1 },
+                 { 0, B9600, 0 }, { 0, B4800, 1 }, { HUPCL, B0, 0 } };
+    begin();
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (master < 0) SKIP("no pseudo-terminals");
+    CHECK_EQ(grantpt(master), 0);
+    CHECK_EQ(unlockpt(master), 0);
+    const char *name = ptsname(master);
+    CHECK(name);
+    int n_fds = test_count_fds();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        line.n_calls = 0;
+        line.other_flags = rows[i].other_flags;
+        line.other_speed = rows[i].other_speed;
+        int fd = volt_serial_open(name, &o, NULL);
+        CHECK_EQ(fd < 0 ? fd : 0, rows[i].is_refused ? -EINVAL : 0);
+        if (fd >= 0) CHECK_EQ(close(fd), 0);
+        CHECK_EQ(test_count_fds(), n_fds);
+    }
+    memset(&line, 0, sizeof line);
+    ANSWERS(cfsetispeed, EINVAL); // a C library that does not know the speed
+    CHECK_EQ(volt_serial_open(name, &o, NULL), -EINVAL);
+    ANSWERS(cfsetospeed, EINVAL);
+    CHECK_EQ(volt_serial_open(name, &o, NULL), -EINVAL);
+    CHECK_EQ(test_count_fds(), n_fds);
+    CHECK_EQ(close(master), 0);
+    end();
+}
+
 // Two servers that replace one path lock the same directory.
 TEST(listener_that_replaces_a_path_locks_its_directory) {
     static const struct {
@@ -2809,6 +3143,48 @@ TEST(connect_gives_ebadf_if_its_socket_is_closed) {
     ANSWERS(connect, EINPROGRESS);
     ANSWERS(epoll_ctl, EPERM); // no events for a socket: nothing to wait for
     GIVES(volt_connect(cx_of(0), &a), -EBADF);
+    end();
+}
+TEST(connect_from_closes_its_socket_if_that_cannot_be_bound) {
+    volt_addr a, from;
+    begin();
+    CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:1"), 0);
+    CHECK_EQ(volt_addr_parse(&from, "127.0.0.1:9"), 0);
+    int n_fds = test_count_fds();
+    ANSWERS(setsockopt, 0, ENOMEM); // TCP_NODELAY, SO_REUSEADDR
+    GIVES(volt_connect_from(cx_of(0), &a, &from), -ENOMEM);
+    CHECK_EQ(answers[A_bind].n_calls, 0);
+    CHECK_EQ(test_count_fds(), n_fds);
+    ANSWERS(bind, EADDRINUSE);
+    GIVES(volt_connect_from(cx_of(0), &a, &from), -EADDRINUSE);
+    CHECK_EQ(test_count_fds(), n_fds);
+    CHECK_EQ(volt_addr_set_port(&from, 0), 0);
+    ANSWERS(setsockopt, 0, ENOPROTOOPT); // IP_BIND_ADDRESS_NO_PORT, which need not work
+    ANSWERS(bind, EADDRNOTAVAIL);
+    GIVES(volt_connect_from(cx_of(0), &a, &from), -EADDRNOTAVAIL);
+    CHECK_EQ(test_count_fds(), n_fds);
+    CHECK_EQ(answers[A_connect].n_calls, 0);
+    end();
+}
+// The caller's socket is registered, and its event comes between the look at it and the wait.
+static void make_connected(void) {
+    CHECK_EQ(look_at_events(), 1);
+    answers[A_poll].is_zero = 1; // the look was before it
+}
+TEST(connect_on_looks_again_after_an_event) {
+    volt_addr a;
+    int fd[2];
+    begin();
+    CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:1"), 0);
+    open_pair(fd);
+    PENDING(volt_read(cx_of(0), fd[0], &byte, 1)); // registers it
+    GIVES(volt_read(cancelled_cx(0), fd[0], &byte, 1), -ECANCELED);
+    ANSWERS(connect, EINPROGRESS);
+    answers[A_poll].meanwhile = make_connected;
+    answers[A_poll].n_calls = 0;
+    GIVES(volt_connect_on(cx_of(0), fd[0], &a), 0);
+    CHECK_EQ(answers[A_poll].n_calls, 2);
+    close_pair(fd);
     end();
 }
 // The number of its socket, which was closed meanwhile, is another file's when it is cancelled.
