@@ -4,6 +4,18 @@
 static int n_calls, n_polls, n_controls; // on descriptors, of poll(2), of epoll_ctl(2)
 #define VOLT_SYS(name_, ...) (count_call(#name_), name_(__VA_ARGS__))
 static void count_call(const char *name);
+#ifndef _GNU_SOURCE // before the first libc header
+#  define _GNU_SOURCE 1
+#endif
+#include <sys/uio.h>
+static int endless_fd = -1; // takes any number of bytes, and looks at none
+static ssize_t write_parts(int fd, const struct iovec *iov, int n) {
+    ssize_t sum = 0;
+    if (fd != endless_fd) return writev(fd, iov, n);
+    for (int i = 0; i < n && sum < 1 << 30; i++) sum += (ssize_t)iov[i].iov_len;
+    return sum;
+}
+#define writev(fd_, iov_, n_) write_parts(fd_, iov_, n_)
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "test.h"
@@ -518,6 +530,21 @@ ROOT_TEST_1(writev_all_writes_all_parts_in_order, {
     CHECK_EQ(s->rc, BYTES);
     volt_close(cx, s->fd[1]);
     free(s->data);
+    VOLT_END(0);
+}
+// The sum of parts that repeat memory is not bound by the size of memory.
+ROOT_TEST_1(writev_all_writes_more_than_32_bits_count, {
+    struct iovec part[20];
+    int64_t rc;
+}) {
+    enum { PART = 1 << 28 };
+    VOLT_BEGIN(cx, s);
+    endless_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    for (int i = 0; i < 20; i++) s->part[i] = (struct iovec){ s, PART };
+    VOLT_AWAIT(s->rc, volt_writev_all(cx, endless_fd, s->part, 20));
+    CHECK_EQ(s->rc, 20 * (int64_t)PART);
+    volt_close(cx, endless_fd);
+    endless_fd = -1;
     VOLT_END(0);
 }
 ROOT_TEST_1(writev_all_that_fails_tells_its_progress, {
