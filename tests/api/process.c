@@ -204,8 +204,9 @@ ROOT_TEST_1(process_errors_follow_its_output, {
     s->err = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     s->null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     for (s->i = 0; s->i < 2; s->i++) {
-        s->o.argv = s->i ? SH("[ /proc/self/fd/2 -ef /proc/self/fd/1 ]")
-                         : SH("for i in 0 1 2; do [ /proc/self/fd/$i -ef /dev/null ] || exit; done");
+        static const char null[] = "for i in 0 1 2; do [ /proc/self/fd/$i -ef /dev/null ] || exit; "
+                                   "done";
+        s->o.argv = SH(s->i ? "[ /proc/self/fd/2 -ef /proc/self/fd/1 ]" : null);
         s->o.in = s->o.out = s->i ? VOLT_STDIO_INHERIT : VOLT_STDIO_NULL;
         CHECK_EQ(dup2(s->i ? s->null : s->fd[1], STDERR_FILENO), STDERR_FILENO);
         VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
@@ -311,6 +312,22 @@ TEST(process_that_may_not_change_its_ids_does_not_run) {
         drop_capability(caps[i]);
         CHECK_EQ(run_on(1, other_user_run, &s), -EPERM);
     }
+}
+static void write_file(const char *path, const char *text) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    CHECK_EQ(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+// A user namespace that has the ids of root alone.
+TEST(process_cannot_get_ids_that_its_namespace_does_not_have) {
+    other_user s;
+    memset(&s, 0, sizeof s);
+    if (!has_capability(CAP_SETUID) || !has_capability(CAP_SETGID)) SKIP("needs root");
+    if (unshare(CLONE_NEWUSER) < 0) SKIP("needs a user namespace");
+    write_file("/proc/self/uid_map", "0 0 1");
+    write_file("/proc/self/gid_map", "0 0 1");
+    CHECK_EQ(run_on(1, other_user_run, &s), -EINVAL);
 }
 // The limit of a user's processes, which counts threads, too. It does not bind the superuser.
 typedef struct {

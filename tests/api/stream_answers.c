@@ -131,6 +131,7 @@ ROOT_TEST_1(interrupted_start_of_a_process_waits_for_the_report, {
     int64_t rc;
 }) {
     static const char *const none[] = { "/no/such/program", NULL };
+    static const char *const some[] = { "true", NULL };
     VOLT_BEGIN(cx, s);
     s->o.argv = none;
     set_reads(sizeof(int), 3, (const int[]){ EINTR, EINTR, EINTR });
@@ -138,6 +139,12 @@ ROOT_TEST_1(interrupted_start_of_a_process_waits_for_the_report, {
     CHECK_EQ(s->rc, -ENOENT);
     CHECK_EQ(reads.n_left, 0);
     CHECK_EQ(waitpid(-1, NULL, WNOHANG), -1);
+    s->o.argv = some;
+    set_reads(sizeof(int), 1, (const int[]){ EIO }); // a report that cannot be read is no error
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    CHECK(s->rc == 0 && reads.n_left == 0);
+    VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, NULL));
+    CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
 TEST(signals_that_cannot_be_blocked_are_not_opened) {
