@@ -16,20 +16,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// The next reads of `len` bytes: each has an errno, or 0 for an end; then the kernel's own answers.
+// The next reads of `len` bytes, by one thread: each has an errno, or 0 for an end; then the
+// kernel's own answers. The other threads read other lengths.
 static struct {
-    size_t len;
+    size_t len; // atomic
     int n, n_left, error[4];
 } reads;
 static ssize_t answer_read(int fd, void *buf, size_t len) {
-    if (len != reads.len || reads.n_left == 0) return read(fd, buf, len);
+    if (len != __atomic_load_n(&reads.len, __ATOMIC_ACQUIRE) || reads.n_left == 0)
+        return read(fd, buf, len);
     errno = reads.error[reads.n - reads.n_left--];
     return errno ? -1 : 0;
 }
 static void set_reads(size_t len, int n, const int *error) {
-    reads.len = len;
     reads.n = reads.n_left = n;
     for (int i = 0; i < n; i++) reads.error[i] = error[i];
+    __atomic_store_n(&reads.len, len, __ATOMIC_RELEASE);
 }
 // Bytes go into the pipe, but not out of it: as where the target was opened for appending.
 static ssize_t answer_splice(int from, const void *at, int to, const void *to_at, size_t len,
@@ -51,10 +53,9 @@ static int answer_fcntl(int fd, int op, int value) {
     errno = EPERM;
     return -1;
 }
-static int mask_error; // of the next change of the mask
+static int mask_error; // atomic: of the next change of the mask
 static int answer_sigmask(int how, const sigset_t *set, sigset_t *before) {
-    int rc = mask_error;
-    mask_error = 0;
+    int rc = __atomic_exchange_n(&mask_error, 0, __ATOMIC_ACQ_REL);
     return rc ? rc : pthread_sigmask(how, set, before);
 }
 
