@@ -848,8 +848,8 @@ static volt_poll emptier_run(volt_cx *cx, emptier *e) {
     } while (e->more->n > 0 || volt_unflushed(e->w) > 0);
     VOLT_END(0);
 }
-// Bytes that are put while a flush waits go behind those that are being written, which stay in their
-// place. The same flush writes them.
+// Bytes that are put while a flush waits go behind those that are being written, which stay in
+// their place. The same flush writes them.
 ROOT_TEST_1(flush_writes_what_is_put_while_it_waits, {
     script io;
     volt_writer w;
