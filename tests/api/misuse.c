@@ -117,6 +117,22 @@ MISUSE(consuming_more_than_there_is_is_caught, "volt_consume: more than is in th
     VOLT_END(0);
 }
 #endif
+#ifndef VOLT_NO_PROCESS
+MISUSE(second_start_of_a_running_process_is_caught, "the last process was not waited for", {
+    volt_process p;
+    volt_process_options o;
+    int64_t rc;
+}) {
+    static const char *const argv[] = { "true", NULL };
+    VOLT_BEGIN(cx, s);
+    s->o.argv = argv;
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    CHECK_EQ(s->rc, 0);
+    misuse_from = 0; // the line is that of volt_process_start, which has a frame
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    VOLT_END(0);
+}
+#endif
 #ifndef VOLT_NO_FILES
 // The address sanitizer would put the buffer elsewhere.
 static __attribute__((noinline, no_sanitize_address)) volt_poll

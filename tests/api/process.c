@@ -5,7 +5,9 @@
 #include "test.h"
 #include "tasks.h"
 #include <dirent.h>
+#include <grp.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <sys/wait.h>
 
 // The arguments of `sh -c TEXT`, which outlive an await.
@@ -162,6 +164,225 @@ ROOT_TEST_ALL(process_start_that_fails_returns_the_error_and_leaves_nothing, {
     CHECK_EQ(count_fds(), s->before);
     no_child_is_left();
     VOLT_END(0);
+}
+ROOT_TEST_1(process_options_that_make_no_sense_are_refused, {
+    volt_process p;
+    volt_process_options o;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o)); // no argv
+    CHECK_EQ(s->rc, -EINVAL);
+    s->o.argv = SH("exit 0");
+    s->o.out = VOLT_STDIO_STDOUT - 1;
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    CHECK_EQ(s->rc, -EINVAL);
+    no_child_is_left();
+    VOLT_END(0);
+}
+// The errors may go where the output goes: to a descriptor, to /dev/null, or where that of this
+// process goes.
+ROOT_TEST_1(process_errors_follow_its_output, {
+    volt_process p;
+    volt_process_options o;
+    volt_exit_status end;
+    int fd[2], err, null, i;
+    char buf[8];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->o.err = VOLT_STDIO_STDOUT;
+    CHECK_EQ(volt_pipe(s->fd), 0);
+    s->o.argv = SH("echo err >&2");
+    s->o.out = s->fd[1];
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, NULL));
+    CHECK_EQ(read(s->fd[0], s->buf, sizeof s->buf), 4);
+    CHECK_EQ(memcmp(s->buf, "err\n", 4), 0);
+    // standard error of this process is another file then: a child that got it would be found out
+    s->err = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    s->null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    for (s->i = 0; s->i < 2; s->i++) {
+        static const char null[] = "for i in 0 1 2; do [ /proc/self/fd/$i -ef /dev/null ] || exit; "
+                                   "done";
+        s->o.argv = SH(s->i ? "[ /proc/self/fd/2 -ef /proc/self/fd/1 ]" : null);
+        s->o.in = s->o.out = s->i ? VOLT_STDIO_INHERIT : VOLT_STDIO_NULL;
+        CHECK_EQ(dup2(s->i ? s->null : s->fd[1], STDERR_FILENO), STDERR_FILENO);
+        VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+        CHECK_EQ(dup2(s->err, STDERR_FILENO), STDERR_FILENO);
+        CHECK_EQ(s->rc, 0);
+        VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, &s->end));
+        CHECK_EQ(s->end.code, 0);
+    }
+    close(s->err);
+    close(s->null);
+    for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
+    VOLT_END(0);
+}
+// Where there is no PATH, the directories are those that a shell would search.
+ROOT_TEST_1(process_is_found_without_path, {
+    volt_process p;
+    volt_process_options o;
+    volt_exit_status end;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    unsetenv("PATH");
+    s->o.argv = SH("exit 6");
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, &s->end));
+    CHECK(s->rc == 0 && s->end.code == 6);
+    VOLT_END(0);
+}
+ROOT_TEST_1(process_leads_a_session_or_a_group, {
+    volt_process p;
+    volt_process_options o;
+    int64_t rc;
+    unsigned i;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->o.argv = SH("read x");
+    s->o.in = VOLT_STDIO_PIPE;
+    for (s->i = 0; s->i < 4; s->i++) {
+        s->o.is_session = s->i & 1;
+        s->o.is_group = s->i >> 1;
+        VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+        CHECK_EQ(s->rc, 0);
+        CHECK_EQ(getsid(s->p.pid), s->o.is_session ? s->p.pid : getsid(0));
+        CHECK_EQ(getpgid(s->p.pid), s->i > 0 ? s->p.pid : getpgid(0));
+        VOLT_AWAIT(s->rc, volt_process_end(cx, &s->p, 0, NULL));
+        CHECK_EQ(s->rc, 0);
+        volt_process_close(cx, &s->p);
+    }
+    no_child_is_left();
+    VOLT_END(0);
+}
+
+// ---- ids and limits; capabilities are those of a thread and of the threads that it starts
+
+enum { OTHER_ID = 65534 };
+static int has_capability(int cap) {
+    struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+    struct __user_cap_data_struct data[2];
+    memset(data, 0, sizeof data);
+    return syscall(SYS_capget, &head, data) == 0 && (data[0].effective >> cap & 1);
+}
+static void drop_capability(int cap) {
+    struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+    struct __user_cap_data_struct data[2];
+    if (!has_capability(cap)) return;
+    CHECK_EQ(syscall(SYS_capget, &head, data), 0);
+    data[0].effective &= ~(1u << cap);
+    CHECK_EQ(syscall(SYS_capset, &head, data), 0);
+}
+typedef struct {
+    volt_frame frame;
+    runner r;
+    int64_t rc;
+} other_user;
+static volt_poll other_user_run(volt_cx *cx, void *arg) {
+    other_user *s = (other_user *)arg;
+    VOLT_BEGIN(cx, s);
+    s->r.o.argv = SH("id -u; id -g; id -G; id -ru; id -rg");
+    s->r.o.out = VOLT_STDIO_PIPE;
+    s->r.o.has_ids = 1;
+    s->r.o.uid = s->r.o.gid = OTHER_ID;
+    VOLT_AWAIT(s->rc, runner_run(cx, &s->r));
+    no_child_is_left();
+    VOLT_END(s->rc);
+}
+TEST(process_gets_other_ids_and_no_further_groups) {
+    gid_t groups[2] = { 1, 2 };
+    other_user s;
+    memset(&s, 0, sizeof s);
+    if (!has_capability(CAP_SETUID) || !has_capability(CAP_SETGID)) SKIP("needs root");
+    CHECK_EQ(setgroups(2, groups), 0);
+    CHECK_EQ(run_on(1, other_user_run, &s), 0);
+    CHECK_STR(s.r.out, "65534\n65534\n65534\n65534\n65534\n");
+    CHECK_EQ(getuid(), geteuid()); // those of this process stay
+    CHECK(has_capability(CAP_SETUID));
+}
+TEST(process_that_may_not_change_its_ids_does_not_run) {
+    static const int caps[] = { CAP_SETUID, CAP_SETGID };
+    for (int i = 0; i < 2; i++) {
+        other_user s;
+        memset(&s, 0, sizeof s);
+        drop_capability(caps[i]);
+        CHECK_EQ(run_on(1, other_user_run, &s), -EPERM);
+    }
+}
+static void write_map(int pid, const char *name) {
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, "0 0 1", 5) != 5) _exit(1);
+    close(fd);
+}
+// Moves this process into a user namespace that has the ids of root alone, which a process outside
+// must decide. Returns 0 if that is not possible here.
+static int enter_namespace_of_root(void) {
+    int entered[2], status, parent = (int)getpid();
+    char c;
+    CHECK_EQ(pipe(entered), 0);
+    pid_t helper = fork();
+    if (helper == 0) {
+        close(entered[1]);
+        if (read(entered[0], &c, 1) != 1) _exit(1);
+        write_map(parent, "uid_map");
+        write_map(parent, "gid_map");
+        _exit(0);
+    }
+    if (unshare(CLONE_NEWUSER) == 0) CHECK_EQ(write(entered[1], "", 1), 1);
+    for (int i = 0; i < 2; i++) close(entered[i]);
+    CHECK_EQ(waitpid(helper, &status, 0), helper);
+    return status == 0;
+}
+TEST(process_cannot_get_ids_that_its_namespace_does_not_have) {
+    other_user s;
+    memset(&s, 0, sizeof s);
+    if (!has_capability(CAP_SETUID) || !has_capability(CAP_SETGID)) SKIP("needs root");
+    if (!enter_namespace_of_root()) SKIP("needs a user namespace");
+    CHECK_EQ(run_on(1, other_user_run, &s), -EINVAL);
+}
+// The limit of a user's processes, which counts threads, too. It does not bind the superuser.
+typedef struct {
+    volt_frame frame;
+    volt_process p;
+    volt_process_options o;
+    struct rlimit before, none;
+    int64_t rc;
+    int n_fds;
+} limited;
+static volt_poll limited_run(volt_cx *cx, void *arg) {
+    limited *s = (limited *)arg;
+    VOLT_BEGIN(cx, s);
+    s->o.argv = SH("exit 0"); // the pool's thread exists from here on
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, NULL));
+    CHECK_EQ(s->rc, 0);
+    s->n_fds = count_fds();
+    CHECK_EQ(getrlimit(RLIMIT_NPROC, &s->before), 0);
+    s->none = s->before;
+    s->none.rlim_cur = 0;
+    CHECK_EQ(setrlimit(RLIMIT_NPROC, &s->none), 0);
+    s->o.out = VOLT_STDIO_PIPE;
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    CHECK_EQ(setrlimit(RLIMIT_NPROC, &s->before), 0);
+    CHECK_EQ(s->rc, -EAGAIN);
+    CHECK(s->p.pid == 0 && s->p.out == -1);
+    CHECK_EQ(count_fds(), s->n_fds);
+    no_child_is_left();
+    VOLT_END(0);
+}
+TEST(process_beyond_the_limit_of_its_user_does_not_start) {
+    limited s;
+    memset(&s, 0, sizeof s);
+    if (getuid() == 0 && setresuid(OTHER_ID, (uid_t)-1, (uid_t)-1) < 0) SKIP("no other user");
+    drop_capability(CAP_SYS_ADMIN);
+    drop_capability(CAP_SYS_RESOURCE);
+    CHECK_EQ(run_on(1, limited_run, &s), 0);
 }
 // As a shell does: an entry of PATH that is empty stands for the current directory.
 ROOT_TEST_1(process_is_searched_for_in_each_directory_of_path, {
@@ -627,8 +848,21 @@ TEST(signals_are_received_as_messages) {
         CHECK_EQ(run_on(w, take_signals, &s), 0);
     }
 }
+ROOT_TEST_1(signals_of_another_file_are_refused, {
+    int fd[2];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_pipe(s->fd), 0);
+    CHECK_EQ(write(s->fd[1], "abc", 3), 3);
+    VOLT_AWAIT(s->rc, volt_signals_next(cx, s->fd[0], NULL));
+    CHECK_EQ(s->rc, -EINVAL);
+    for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
+    VOLT_END(0);
+}
 TEST(signals_that_cannot_be_received_are_refused) {
-    static const int bad[] = { SIGKILL, SIGSTOP, SIGSEGV, SIGABRT, 0, -1, 4000 };
+    static const int bad[] = { SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS,
+                               SIGABRT, 0, -1, 4000 };
     sigset_t before, after;
     memset(&before, 0, sizeof before);
     memset(&after, 0, sizeof after);

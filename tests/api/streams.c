@@ -6,6 +6,7 @@
 #include "test.h"
 #include "tasks.h"
 #include <sys/socket.h>
+#include <wchar.h>
 
 // ---- a stream by script: gives and takes `piece` bytes at a time, and yields before each
 
@@ -52,6 +53,40 @@ static volt_poll script_end(volt_cx *cx, volt_stream st) {
 }
 static const volt_stream_ops script_ops = { script_read, script_write, script_end, NULL };
 static volt_stream stream_of(script *s) { return (volt_stream){ &script_ops, s, -1 }; }
+
+// Fails where the script ends, in place of an end.
+static volt_poll cut_read(volt_cx *cx, volt_stream st, void *buf, size_t len) {
+    script *s = (script *)st.self;
+    return s->at == s->n_in ? volt_ready(-ECONNRESET) : script_read(cx, st, buf, len);
+}
+static const volt_stream_ops cut_ops = { cut_read, NULL, NULL, NULL };
+static volt_stream cut_stream_of(script *s) { return (volt_stream){ &cut_ops, s, -1 }; }
+
+ROOT_TEST_1(streams_call_their_operations, {
+    script io;
+    int fd[2], i;
+    char out[8];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->io = (script){ .out = s->out, .most = sizeof s->out, .piece = 3 };
+    VOLT_AWAIT(s->rc, volt_stream_write(cx, stream_of(&s->io), "12345", 5));
+    CHECK(s->rc == 3 && s->io.n_out == 3 && memcmp(s->out, "123", 3) == 0);
+    VOLT_AWAIT(s->rc, volt_stream_end(cx, stream_of(&s->io)));
+    CHECK(s->rc == 0 && s->io.is_ended == 1);
+    VOLT_AWAIT(s->rc, volt_stream_end(cx, cut_stream_of(&s->io)));
+    CHECK(s->rc == 0 && s->io.is_ended == 1); // it has no such operation
+    // a file that is no socket, and a socket without a shutdown
+    CHECK_EQ(volt_pipe(s->fd), 0);
+    VOLT_AWAIT(s->rc, volt_stream_end(cx, volt_stream_of(s->fd[1])));
+    CHECK_EQ(s->rc, 0);
+    for (s->i = 0; s->i < 2; s->i++) volt_close(cx, s->fd[s->i]);
+    s->fd[0] = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0);
+    VOLT_AWAIT(s->rc, volt_stream_end(cx, volt_stream_of(s->fd[0])));
+    CHECK_EQ(s->rc, s->fd[0] < 0 ? -EBADF : 0);
+    if (s->fd[0] >= 0) volt_close(cx, s->fd[0]);
+    VOLT_END(0);
+}
 
 // ---- lines
 
@@ -181,6 +216,68 @@ ROOT_TEST_1(delimiters_may_change_between_two_calls, {
     CHECK(s->span.len == 3 && memcmp(s->span.data, "key", 3) == 0);
     VOLT_END(0);
 }
+// A reader remembers delimiters of up to 8 bytes: longer ones are sought from the beginning.
+ROOT_TEST_1(long_delimiters_are_found_at_every_cut, {
+    script in;
+    volt_reader r;
+    volt_span span;
+    insistent next;
+    char buf[24];
+    int64_t rc;
+    size_t piece;
+    int i;
+}) {
+    static const char text[] = "a=========bc=========d========";
+    static const char *const want[] = { "a", "bc", "d========" };
+    VOLT_BEGIN(cx, s);
+    for (s->piece = 1; s->piece < 32; s->piece++) {
+        s->in = (script){ .in = text, .n_in = sizeof text - 1, .piece = s->piece };
+        volt_reader_init(&s->r, stream_of(&s->in), s->buf, sizeof s->buf, VOLT_LONG_STOP);
+        for (s->i = 0; s->i < 3; s->i++) {
+            CHECK_EQ(volt_try_read_until(&s->r, "---------", 9, &s->span), -EAGAIN);
+            s->next.r = &s->r;
+            s->next.delimiter = "=========";
+            VOLT_AWAIT(s->rc, insistent_line(cx, &s->next));
+            CHECK_EQ(s->rc, s->i < 2 ? 1 : 2);
+            CHECK_EQ(s->next.span.len, strlen(want[s->i]));
+            CHECK_EQ(memcmp(s->next.span.data, want[s->i], s->next.span.len), 0);
+        }
+        // a delimiter that is longer than the buffer is never found, and not cut either
+        s->in = (script){ .in = text, .n_in = sizeof text - 1, .piece = s->piece };
+        volt_reader_init(&s->r, stream_of(&s->in), s->buf, 8, VOLT_LONG_CUT);
+        VOLT_AWAIT(s->rc, volt_read_until(cx, &s->r, "=========", 9, &s->span));
+        CHECK_EQ(s->rc, -EMSGSIZE);
+        CHECK_EQ(volt_buffered(&s->r).len, 8);
+    }
+    VOLT_END(0);
+}
+// The part of a line that is skipped is not taken for a last line.
+ROOT_TEST_1(skipped_line_may_be_the_last, {
+    script in;
+    volt_reader r;
+    volt_span span;
+    char buf[8];
+    int64_t rc;
+    size_t piece;
+    int i;
+}) {
+    static const char text[] = "abcdefghijklmnop-";
+    VOLT_BEGIN(cx, s);
+    for (s->piece = 1; s->piece < 18; s->piece++) {
+        for (s->i = 1; s->i <= 2; s->i++) { // bytes of the delimiter: one of them may be kept
+            s->in = (script){ .in = text, .n_in = sizeof text - 1, .piece = s->piece };
+            volt_reader_init(&s->r, stream_of(&s->in), s->buf, sizeof s->buf, VOLT_LONG_SKIP);
+            VOLT_AWAIT(s->rc, volt_read_until(cx, &s->r, s->i == 1 ? "\n" : "--", (size_t)s->i,
+                                              &s->span));
+            CHECK_EQ(s->rc, -EMSGSIZE);
+            VOLT_AWAIT(s->rc, volt_read_until(cx, &s->r, s->i == 1 ? "\n" : "--", (size_t)s->i,
+                                              &s->span));
+            CHECK_EQ(s->rc, 0);
+            CHECK_EQ(volt_buffered(&s->r).len, 0);
+        }
+    }
+    VOLT_END(0);
+}
 ROOT_TEST_1(long_lines_stop_are_skipped_or_cut, {
     script in;
     volt_reader r;
@@ -286,6 +383,92 @@ ROOT_TEST_1(reader_fills_reads_and_gives_the_rest_as_a_stream, {
         VOLT_AWAIT(s->rc, volt_reader_ready(cx, &s->r));
         CHECK_EQ(s->rc, -EOPNOTSUPP);
     }
+    VOLT_END(0);
+}
+// A call that fails tells how far it has come, and the next one begins with a count of its own.
+ROOT_TEST_1(failed_reads_count_what_they_have_moved, {
+    script in;
+    volt_reader r;
+    char buf[4], out[12];
+    int64_t rc;
+    size_t piece;
+    int i;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->piece = 1; s->piece < 8; s->piece++) {
+        s->in = (script){ .in = "abcdef", .n_in = 6, .piece = s->piece };
+        volt_reader_init(&s->r, cut_stream_of(&s->in), s->buf, sizeof s->buf, VOLT_LONG_STOP);
+        for (s->i = 0; s->i < 3; s->i++) { // the last one fails when there is no room left
+            memset(s->out, 0, sizeof s->out);
+            s->in.at = 0;
+            if (s->i == 0) {
+                VOLT_AWAIT(s->rc, volt_reader_read_exact(cx, &s->r, s->out, 7));
+            } else {
+                VOLT_AWAIT(s->rc, volt_read_to_end(cx, &s->r, s->out, s->i == 1 ? 7 : 6));
+            }
+            CHECK_EQ(s->rc, -ECONNRESET);
+            CHECK_EQ(volt_reader_moved(&s->r), 6);
+            CHECK_EQ(memcmp(s->out, "abcdef", 7), 0);
+        }
+        s->in.at = 0;
+        VOLT_AWAIT(s->rc, volt_reader_read_exact(cx, &s->r, s->out, 3));
+        CHECK(s->rc == 3 && memcmp(s->out, "abc", 3) == 0);
+    }
+    VOLT_END(0);
+}
+// A reader that has found the end, with bytes in its buffer or without: its stream is read no more.
+ROOT_TEST_1(reader_at_the_end_does_not_read_on, {
+    script in;
+    volt_reader r;
+    volt_span span;
+    char buf[8], out[8];
+    int64_t rc;
+    int n_polls, i;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 3; s->i++) {
+        static const size_t caps[] = { 5, 6, 8 };
+        s->in = (script){ .in = "abcdef", .n_in = 6, .piece = 8 };
+        volt_reader_init(&s->r, stream_of(&s->in), s->buf, sizeof s->buf, VOLT_LONG_STOP);
+        VOLT_AWAIT(s->rc, volt_reader_ready(cx, &s->r));
+        CHECK_EQ(s->rc, -EOPNOTSUPP);
+        VOLT_AWAIT(s->rc, volt_reader_read(cx, &s->r, s->out, 0));
+        CHECK(s->rc == 0 && s->in.n_polls == 0);
+        VOLT_AWAIT(s->rc, volt_fill(cx, &s->r, sizeof s->buf, &s->span));
+        CHECK_EQ(s->rc, 6);
+        s->n_polls = s->in.n_polls;
+        VOLT_AWAIT(s->rc, volt_read_to_end(cx, &s->r, s->out, caps[s->i]));
+        CHECK_EQ(s->rc, s->i == 0 ? -EMSGSIZE : 6);
+        CHECK_EQ(volt_buffered(&s->r).len, s->i == 0);
+        volt_consume(&s->r, volt_buffered(&s->r).len);
+        VOLT_AWAIT(s->rc, volt_reader_read(cx, &s->r, s->out, sizeof s->out));
+        CHECK_EQ(s->rc, 0);
+        VOLT_AWAIT(s->rc, volt_reader_ready(cx, &s->r));
+        CHECK_EQ(s->rc, 0); // although the stream has no such wait
+        CHECK_EQ(s->in.n_polls, s->n_polls);
+    }
+    VOLT_END(0);
+}
+ROOT_TEST_1(reader_as_a_stream_passes_on_writes_and_the_end, {
+    script io;
+    volt_reader r;
+    volt_span span;
+    char buf[8], out[8];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->io = (script){ .in = "ab", .n_in = 2, .out = s->out, .most = sizeof s->out, .piece = 8 };
+    volt_reader_init(&s->r, stream_of(&s->io), s->buf, sizeof s->buf, VOLT_LONG_STOP);
+    VOLT_AWAIT(s->rc, volt_stream_ready(cx, volt_reader_stream(&s->r)));
+    CHECK_EQ(s->rc, -EOPNOTSUPP);
+    VOLT_AWAIT(s->rc, volt_fill(cx, &s->r, 1, &s->span));
+    VOLT_AWAIT(s->rc, volt_stream_ready(cx, volt_reader_stream(&s->r)));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_stream_write(cx, volt_reader_stream(&s->r), "xyz", 3));
+    CHECK(s->rc == 3 && s->io.n_out == 3 && memcmp(s->out, "xyz", 3) == 0);
+    CHECK_EQ(volt_buffered(&s->r).len, 2);
+    VOLT_AWAIT(s->rc, volt_stream_end(cx, volt_reader_stream(&s->r)));
+    CHECK(s->rc == 0 && s->io.is_ended == 1);
     VOLT_END(0);
 }
 
@@ -395,6 +578,47 @@ ROOT_TEST_1(bad_records_are_refused, {
     CHECK(s->rc == 1 && s->span.len == 0);
     VOLT_END(0);
 }
+// Numbers at the limits of 64 bits, limits that a record just meets, and ends inside a record.
+ROOT_TEST_1(length_of_a_record_is_checked, {
+    script in;
+    volt_reader r;
+    volt_span span;
+    char buf[16];
+    int64_t rc;
+    size_t piece;
+    int i;
+}) {
+    static const struct {
+        const char *wire;
+        size_t n;
+        volt_record_format f;
+        int policy, rc, next;
+    } cases[] = {
+        { "\xff\xff\xff\xff\xff\xff\xff\xff....", 12, { .width = 8 }, VOLT_LONG_STOP, -EMSGSIZE,
+          -EMSGSIZE },
+        { "\xff\xff\xff\xff\xff\xff\xff\xff....", 12, { .width = 8 }, VOLT_LONG_SKIP, -EMSGSIZE,
+          -EPIPE },
+        { "\x7f\xff\xff\xff\xff\xff\xff\xff....", 12, { .width = 8, .adjust = 5 },
+          VOLT_LONG_SKIP, -EMSGSIZE, -EPIPE },
+        { "\0\0\0\x14" "0123", 8, { 0 }, VOLT_LONG_SKIP, -EMSGSIZE, -EPIPE },
+        { "\0\0", 2, { 0 }, VOLT_LONG_STOP, -EPIPE, -EPIPE },
+        { "\0\0\0\4" "0123", 8, { .most = 4 }, VOLT_LONG_STOP, 1, 0 },
+        { "\2" "01" "\0" "\1" "0", 6, { .width = 1, .most = 2 }, VOLT_LONG_STOP, 1, 1 }
+    };
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < (int)(sizeof cases / sizeof cases[0]); s->i++) {
+        for (s->piece = 1; s->piece < 13; s->piece++) {
+            s->in = (script){ .in = cases[s->i].wire, .n_in = cases[s->i].n, .piece = s->piece };
+            volt_reader_init(&s->r, stream_of(&s->in), s->buf, sizeof s->buf, cases[s->i].policy);
+            VOLT_AWAIT(s->rc, volt_read_record(cx, &s->r, &cases[s->i].f, &s->span));
+            CHECK_EQ(s->rc, cases[s->i].rc);
+            VOLT_AWAIT(s->rc, volt_read_record(cx, &s->r, &cases[s->i].f, &s->span));
+            CHECK_EQ(s->rc, cases[s->i].next);
+        }
+    }
+    CHECK_EQ(volt_try_read_record(&s->r, &(volt_record_format){ .width = 9 }, &s->span), -EINVAL);
+    VOLT_END(0);
+}
 
 // ---- writers
 
@@ -477,6 +701,178 @@ ROOT_TEST_1(writer_puts_all_or_nothing, {
         CHECK_EQ(volt_put(&s->w, "x", 1), -EPIPE);
         VOLT_AWAIT(s->rc, volt_put_wait(cx, &s->w, "x", 1));
         CHECK_EQ(s->rc, -EPIPE);
+    }
+    VOLT_END(0);
+}
+ROOT_TEST_1(parts_are_put_all_or_nothing, {
+    script io;
+    volt_writer w;
+    char buf[8], out[16];
+    struct iovec part[3];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->io = (script){ .out = s->out, .most = sizeof s->out, .piece = 16 };
+    volt_writer_init(&s->w, stream_of(&s->io), s->buf, sizeof s->buf);
+    s->part[0] = (struct iovec){ (void *)(uintptr_t)"12", 2 };
+    s->part[1] = (struct iovec){ NULL, 0 };
+    s->part[2] = (struct iovec){ (void *)(uintptr_t)"345", 3 };
+    CHECK_EQ(volt_putv(&s->w, s->part, 3), 0);
+    CHECK_EQ(volt_putv(&s->w, s->part, 3), -ENOBUFS);
+    CHECK_EQ(volt_unflushed(&s->w), 5);
+    s->part[1].iov_len = SIZE_MAX - 1; // a sum that wraps would fit
+    CHECK_EQ(volt_putv(&s->w, s->part, 3), -EMSGSIZE);
+    CHECK_EQ(volt_put_record(&s->w, &(volt_record_format){ 0 }, s->part, 3), -EMSGSIZE);
+    VOLT_AWAIT(s->rc, volt_flush(cx, &s->w));
+    CHECK_EQ(s->rc, 0);
+    CHECK(s->io.n_out == 5 && memcmp(s->out, "12345", 5) == 0);
+    VOLT_END(0);
+}
+ROOT_TEST_1(records_that_cannot_be_put_are_refused, {
+    script io;
+    volt_writer w;
+    char buf[300], body[300], out[300];
+    int64_t rc;
+    int i;
+}) {
+    static const struct {
+        volt_record_format f;
+        size_t n;
+        int rc;
+    } cases[] = { { { .width = 9 }, 1, -EINVAL },
+                  { { 0 }, 300, -EMSGSIZE },         // the header does not fit
+                  { { .width = 1 }, 256, -EMSGSIZE }, // the number does not fit
+                  { { .width = 1, .adjust = 1 }, 256, 0 },
+                  { { .adjust = 3 }, 2, -EMSGSIZE }, // the number would be negative
+                  { { .adjust = 3 }, 3, 0 },
+                  { { .width = 8, .adjust = -4 }, 3, 0 },
+                  { { .most = 2 }, 3, -EMSGSIZE },
+                  { { .most = 3 }, 3, 0 } };
+    VOLT_BEGIN(cx, s);
+    s->io = (script){ .out = s->out, .most = sizeof s->out, .piece = 300 };
+    volt_writer_init(&s->w, stream_of(&s->io), s->buf, sizeof s->buf);
+    for (s->i = 0; s->i < (int)(sizeof cases / sizeof cases[0]); s->i++) {
+        struct iovec part = { s->body, cases[s->i].n };
+        s->io.n_out = 0;
+        CHECK_EQ(volt_put_record(&s->w, &cases[s->i].f, &part, 1), cases[s->i].rc);
+        CHECK_EQ(volt_unflushed(&s->w) > 0, cases[s->i].rc == 0);
+        VOLT_AWAIT(s->rc, volt_flush(cx, &s->w));
+        CHECK_EQ(s->rc, 0);
+    }
+    CHECK_EQ(volt_put(&s->w, "x", 1), 0);
+    s->io.error = -EPIPE;
+    VOLT_AWAIT(s->rc, volt_flush(cx, &s->w));
+    for (size_t n = 0; n <= 300; n += 300) { // the error of the stream comes first
+        struct iovec part = { s->body, n };
+        CHECK_EQ(volt_put_record(&s->w, &(volt_record_format){ 0 }, &part, 1), -EPIPE);
+        CHECK_EQ(volt_putv(&s->w, &part, 1), -EPIPE);
+    }
+    CHECK_EQ(volt_putf(&s->w, "%d", 1), -EPIPE);
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_writer *w;
+    int64_t rc;
+} flusher;
+static volt_poll flusher_run(volt_cx *cx, flusher *f) {
+    VOLT_BEGIN(cx, f);
+    VOLT_AWAIT(f->rc, volt_flush(cx, f->w));
+    VOLT_END(f->rc);
+}
+// The rest of a text that was written in part lies at the end of the buffer, until the room before
+// it is needed.
+ROOT_TEST_1(text_is_put_behind_the_rest_of_a_cancelled_flush, {
+    script io;
+    volt_writer w;
+    flusher f;
+    volt_arm arm[2];
+    countdown limit;
+    char buf[8], out[16];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->io = (script){ .out = s->out, .most = sizeof s->out, .piece = 3 };
+    volt_writer_init(&s->w, stream_of(&s->io), s->buf, sizeof s->buf);
+    CHECK_EQ(volt_put(&s->w, "1234567", 7), 0);
+    CHECK_EQ(volt_putf(&s->w, "%lc", (wint_t)0x7ffffff0), -EINVAL); // it cannot be formatted
+    CHECK_EQ(volt_unflushed(&s->w), 7);
+    s->f.w = &s->w;
+    s->limit.k = 1;
+    VOLT_AWAIT(s->rc, VOLT_SELECT_BIASED(VOLT_ARM(&s->arm[0], flusher_run(cx, &s->f)),
+                                         VOLT_ARM(&s->arm[1], countdown_run(cx, &s->limit))));
+    CHECK_EQ(s->arm[0].value, -ECANCELED);
+    CHECK(s->io.n_out == 3 && volt_unflushed(&s->w) == 4);
+    CHECK_EQ(volt_putf(&s->w, "%d", 8901), -ENOBUFS);
+    CHECK_EQ(volt_putf(&s->w, "%d", 890), 0);
+    CHECK_EQ(volt_writer_room(&s->w), 1);
+    VOLT_AWAIT(s->rc, volt_flush(cx, &s->w));
+    CHECK_EQ(s->rc, 0);
+    CHECK(s->io.n_out == 10 && memcmp(s->out, "1234567890", 10) == 0);
+    VOLT_END(0);
+}
+// Puts as much as there is room for, whenever it is polled, until `n` bytes were put.
+typedef struct {
+    volt_frame frame;
+    volt_writer *w;
+    char next;
+    int n, n_refused;
+} filler;
+static volt_poll filler_run(volt_cx *cx, filler *f) {
+    VOLT_BEGIN(cx, f);
+    while (f->n > 0) {
+        size_t room = volt_writer_room(f->w);
+        while (f->n > 0 && volt_put(f->w, &f->next, 1) == 0) f->next++, f->n--, room--;
+        CHECK(f->n == 0 || room == 0);
+        f->n_refused += f->n > 0;
+        VOLT_AWAIT(volt_yield(cx));
+    }
+    VOLT_END(0);
+}
+// Flushes until the filler has put all; keeps how much the first flush has written.
+typedef struct {
+    volt_frame frame;
+    volt_writer *w;
+    const filler *more;
+    const script *io;
+    size_t n_first;
+    int64_t rc;
+} emptier;
+static volt_poll emptier_run(volt_cx *cx, emptier *e) {
+    VOLT_BEGIN(cx, e);
+    do {
+        VOLT_AWAIT(e->rc, volt_flush(cx, e->w));
+        CHECK_EQ(e->rc, 0);
+        if (e->n_first == 0) e->n_first = e->io->n_out;
+        VOLT_AWAIT(volt_yield(cx));
+    } while (e->more->n > 0 || volt_unflushed(e->w) > 0);
+    VOLT_END(0);
+}
+// Bytes that are put while a flush waits go behind those that are being written, which stay in
+// their place. The same flush writes them.
+ROOT_TEST_1(flush_writes_what_is_put_while_it_waits, {
+    script io;
+    volt_writer w;
+    emptier e;
+    filler more;
+    volt_arm arm[2];
+    char buf[8], out[40];
+    int64_t rc;
+    size_t piece;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->piece = 1; s->piece < 10; s->piece++) {
+        s->io = (script){ .out = s->out, .most = sizeof s->out, .piece = s->piece };
+        volt_writer_init(&s->w, stream_of(&s->io), s->buf, sizeof s->buf);
+        CHECK_EQ(volt_put(&s->w, "abcde", 5), 0);
+        s->more = (filler){ .w = &s->w, .next = 'f', .n = 20 };
+        s->e = (emptier){ .w = &s->w, .more = &s->more, .io = &s->io };
+        VOLT_AWAIT(s->rc, VOLT_JOIN_ALL(VOLT_ARM(&s->arm[0], emptier_run(cx, &s->e)),
+                                        VOLT_ARM(&s->arm[1], filler_run(cx, &s->more))));
+        CHECK(s->more.n_refused > 0);
+        CHECK(s->e.n_first >= 8);
+        CHECK_EQ(s->io.n_out, 25);
+        CHECK_EQ(memcmp(s->out, "abcdefghijklmnopqrstuvwxy", 25), 0);
     }
     VOLT_END(0);
 }
@@ -675,6 +1071,34 @@ ROOT_TEST_1(copy_of_much_enlarges_few_pipes, {
     CHECK_EQ(cx->rt_->n_big_pipes, VOLT__BIG_PIPES - 1);
     VOLT_END(0);
 }
+ROOT_TEST_1(pipes_beyond_those_that_are_kept_are_closed, {
+    volt_copier c[VOLT__PIPES + 1];
+    int before;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->before = test_count_fds();
+    for (int i = 0; i <= VOLT__PIPES; i++) CHECK_EQ(volt__pipe_take(cx->rt_, &s->c[i]), 0);
+    for (int i = 0; i <= VOLT__PIPES; i++) volt__pipe_give(cx->rt_, &s->c[i], 1);
+    CHECK_EQ(cx->rt_->n_pipes, VOLT__PIPES);
+    CHECK_EQ(test_count_fds(), s->before + 2 * VOLT__PIPES);
+    VOLT_END(0);
+}
+// A buffer of no bytes is as none.
+ROOT_TEST_1(copy_allocates_in_place_of_an_empty_buffer, {
+    script io;
+    volt_copier c;
+    char buf[1], out[8];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->io = (script){ .in = "abc", .n_in = 3, .out = s->out, .most = sizeof s->out, .piece = 8 };
+    volt_copier_init(&s->c, stream_of(&s->io), stream_of(&s->io), s->buf, 0);
+    VOLT_AWAIT(s->rc, volt_copy(cx, &s->c, VOLT_ALL));
+    CHECK_EQ(s->rc, 0);
+    CHECK(volt_copied(&s->c) == 3 && s->io.n_out == 3 && memcmp(s->out, "abc", 3) == 0);
+    volt_copier_close(cx, &s->c);
+    VOLT_END(0);
+}
 // The bytes that were read for a copy of all are written 3 at a time, by the limits of later calls.
 ROOT_TEST_1(copy_after_a_cancellation_keeps_to_its_own_limit, {
     int in[2], out[2], way;
@@ -847,6 +1271,30 @@ ROOT_TEST(relay_passes_on_both_ends, {
     volt_close(cx, s->b[0]);
     VOLT_END(0);
 }
+// The bytes that were on their way are dropped with their pipe; an empty pipe may be kept.
+ROOT_TEST(cancelled_relay_gives_its_pipes_back, {
+    int a[2], b[2], before;
+    volt_handle h;
+    char buf[512];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, s->a), 0);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, s->b), 0);
+    while ((s->rc = write(s->b[0], s->buf, sizeof s->buf)) > 0) {} // full: the relay must wait
+    CHECK_EQ(write(s->a[0], "x", 1), 1);
+    s->before = test_count_fds();
+    SPAWN(&s->h, relay_run, ((relay){ .a = s->a[1], .b = s->b[0], .idle = VOLT_NEVER }));
+    do { // until it has taken the byte
+        VOLT_AWAIT(volt_yield(cx));
+    } while (recv(s->a[1], s->buf, 1, MSG_PEEK | MSG_DONTWAIT) == 1);
+    volt_cancel(&s->h);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, -ECANCELED);
+    CHECK_EQ(test_count_fds(), s->before + 2 * (int)cx->rt_->n_pipes);
+    for (int i = 0; i < 2; i++) volt_close(cx, s->a[i]), volt_close(cx, s->b[i]);
+    VOLT_END(0);
+}
 ROOT_TEST_1(idle_relay_ends_and_traffic_puts_that_off, {
     int a[2], b[2], i;
     volt_handle h;
@@ -896,5 +1344,24 @@ ROOT_TEST_1(sendfile_sends_a_file_from_its_offset, {
     volt_close(cx, s->fd[1]);
     close(s->file);
     free(s->data);
+    VOLT_END(0);
+}
+// An offset that off_t cannot hold, where it has 32 bits, is refused.
+ROOT_TEST_1(sendfile_beyond_the_end_sends_nothing, {
+    int fd[2], file;
+    int64_t offset, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    char name[] = "/tmp/volt-test-XXXXXX";
+    s->file = mkstemp(name);
+    unlink(name);
+    CHECK_EQ(write(s->file, "abc", 3), 3);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, s->fd), 0);
+    s->offset = INT64_C(1) << 40;
+    VOLT_AWAIT(s->rc, volt_sendfile(cx, s->fd[0], s->file, &s->offset, 3));
+    CHECK_EQ(s->rc, sizeof(off_t) < sizeof s->offset ? -EOVERFLOW : 0);
+    CHECK_EQ(s->offset, INT64_C(1) << 40);
+    for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
+    close(s->file);
     VOLT_END(0);
 }
