@@ -3201,8 +3201,9 @@ VOLT_API VOLT_POLL volt_signals_next(volt_cx *cx, int fd, volt_signal_info *out_
 // with an empty signal mask, and with the default action of each signal.
 //   returns: 0, also in a scope that is cancelled during the start | -ENOENT, -EACCES, -ENOEXEC, or
 //            another error of exec(2) | the errors of chdir(2), dup2(2), setsid(2), setresuid(2) |
-//            -EINVAL without an argv | -EMFILE, -ENFILE | -EAGAIN | -ENOMEM | the errors of
-//            volt_blocking. After an error there is no process: in, out and err are -1
+//            -EINVAL without an argv, or for a uid or gid of (unsigned)-1 | -EMFILE, -ENFILE |
+//            -EAGAIN | -ENOMEM | the errors of volt_blocking. After an error there is no process:
+//            in, out and err are -1
 //   memory : one descriptor until the end is collected, and one for each pipe
 VOLT_API VOLT_POLL volt_process_start(volt_cx *cx, volt_process *p,
                                       const volt_process_options *options);
@@ -16740,7 +16741,8 @@ static int volt__reader_too_long(volt_reader *r, size_t n, volt_span *out) {
 static void volt__reader_seek(volt_reader *r, const void *delimiter, size_t n) {
     int is_same = n == r->n_sought_ && n <= sizeof r->sought_ &&
                   memcmp(r->sought_, delimiter, n) == 0;
-    if (!is_same || r->scanned_ < r->from_) r->scanned_ = r->from_;
+    VOLT_ASSERT(r->scanned_ >= r->from_);
+    if (!is_same) r->scanned_ = r->from_;
     r->n_sought_ = n;
     if (n <= sizeof r->sought_) memcpy(r->sought_, delimiter, n);
 }
@@ -16776,9 +16778,9 @@ VOLT_API int volt_try_read_until(volt_reader *r, const void *delimiter, size_t n
         r->from_ = r->scanned_ = is_found ? at + n : r->to_;
         int was_skipped = r->is_skipping_;
         r->is_skipping_ = 0;
-        if (was_skipped && is_found) continue; // this was the end of the line that was too long
+        if (was_skipped) continue; // this was the end of the line that was too long
         if (is_found) return 1;
-        return out->len > 0 && !was_skipped ? 2 : 0;
+        return out->len > 0 ? 2 : 0;
     }
 }
 VOLT_API volt_poll volt_read_until(volt_cx *cx, volt_reader *r, const void *delimiter, size_t n,
@@ -16835,7 +16837,7 @@ static int volt__reader_skip(volt_reader *r) {
 VOLT_API int volt_try_read_record(volt_reader *r, const volt_record_format *f, volt_span *out) {
     unsigned width;
     size_t header;
-    if (volt__record_form(f, &width, &header) < 0) return -EINVAL;
+    if (volt__record_form(f, &width, &header) < 0 || header > r->cap_) return -EINVAL;
     if (r->skip_ > 0 && !volt__reader_skip(r)) return r->is_end_ ? -EPIPE : -EAGAIN;
     size_t n = r->to_ - r->from_;
     if (n < header) return !r->is_end_ ? -EAGAIN : n == 0 ? 0 : -EPIPE;
@@ -16843,9 +16845,8 @@ VOLT_API int volt_try_read_record(volt_reader *r, const volt_record_format *f, v
     uint64_t number = volt__record_get(f, width, head + f->offset);
     // the sum in 64 bits without overflow: a number above INT64_MAX fits into no buffer
     int64_t len = number > INT64_MAX ? INT64_MAX : (int64_t)number;
-    if (f->adjust < 0 && len < -f->adjust) return -EBADMSG;
+    if (f->adjust < -len) return -EBADMSG;
     len = f->adjust > INT64_MAX - len ? INT64_MAX : len + f->adjust;
-    if (len < 0) return -EBADMSG;
     if ((uint64_t)len > r->cap_ - header || (f->most > 0 && (uint64_t)len > f->most)) {
         if (r->policy_ != VOLT_LONG_SKIP) return -EMSGSIZE;
         r->skip_ = (uint64_t)len + header;
@@ -16861,10 +16862,7 @@ VOLT_API int volt_try_read_record(volt_reader *r, const volt_record_format *f, v
 VOLT_API volt_poll volt_read_record(volt_cx *cx, volt_reader *r, const volt_record_format *f,
                                     volt_span *out) {
     volt_poll p;
-    unsigned width;
-    size_t header;
     volt__reader_check(cx, r);
-    if (volt__record_form(f, &width, &header) < 0 || header > r->cap_) return volt_ready(-EINVAL);
     for (;;) {
         int rc = volt_try_read_record(r, f, out);
         if (rc != -EAGAIN) return volt_ready(rc);
@@ -16915,7 +16913,8 @@ static int volt__writer_reserve(volt_writer *w, size_t n) {
     if (w->error_ < 0) return w->error_;
     if (n > w->cap_) return -EMSGSIZE;
     if (n > volt_writer_room(w)) return -ENOBUFS;
-    if (w->frozen_ == 0 && n > w->cap_ - w->to_) {
+    if (n > w->cap_ - w->to_) {
+        VOLT_ASSERT(w->frozen_ == 0);
         memmove(w->buf_, w->buf_ + w->from_, w->to_ - w->from_);
         w->to_ -= w->from_;
         w->from_ = 0;
@@ -16979,6 +16978,7 @@ VOLT_API int volt_put_record(volt_writer *w, const volt_record_format *f, const 
     if (f->keeps_header) len -= header;
     if (len > w->cap_ || header > w->cap_ - len) return w->error_ < 0 ? w->error_ : -EMSGSIZE;
     if (f->most > 0 && len > f->most) return -EMSGSIZE;
+    if (f->adjust < (int64_t)len - INT64_MAX) return -EMSGSIZE;
     int64_t number = (int64_t)len - f->adjust;
     if (number < 0 || (width < 8 && (uint64_t)number >> (8 * width) != 0)) return -EMSGSIZE;
     int rc = volt__writer_reserve(w, header + len);
@@ -17623,9 +17623,10 @@ static volt_poll volt__copy_write(volt_cx *cx, volt_copier *c) {
     }
     return p;
 }
-static volt_poll volt__copy_end(volt_copier *c, int64_t rc, int failed_at) {
-    c->failed_at_ = (uint8_t)(rc < 0 && rc != -ECANCELED ? failed_at : 0);
-    return volt_ready(rc < 0 ? rc : 0);
+// Returns the error of rc_.
+static int64_t volt__copy_failed(volt_copier *c, uint8_t failed_at) {
+    if (c->rc_ != -ECANCELED) c->failed_at_ = failed_at;
+    return c->rc_;
 }
 VOLT_API volt_poll volt_copy(volt_cx *cx, volt_copier *c, uint64_t at_most) {
     VOLT_BEGIN(cx, c);
@@ -17634,13 +17635,13 @@ VOLT_API volt_poll volt_copy(volt_cx *cx, volt_copier *c, uint64_t at_most) {
     for (;;) {
         while (c->in_pipe_ + c->n_ > 0 && c->n_copied_ < c->limit_) {
             VOLT_AWAIT(c->rc_, volt__copy_write(cx, c));
-            if (c->rc_ < 0) VOLT_RETURN(volt_value(volt__copy_end(c, c->rc_, VOLT_OUT)));
+            if (c->rc_ < 0) VOLT_RETURN(volt__copy_failed(c, VOLT_OUT));
             c->n_copied_ += (uint64_t)c->rc_;
             c->moved_at_ = volt_now();
         }
         if (c->n_copied_ >= c->limit_) break;
         VOLT_AWAIT(c->rc_, volt__copy_read(cx, c));
-        if (c->rc_ < 0) VOLT_RETURN(volt_value(volt__copy_end(c, c->rc_, VOLT_IN)));
+        if (c->rc_ < 0) VOLT_RETURN(volt__copy_failed(c, VOLT_IN));
         if (c->rc_ == 0) break;
         c->moved_at_ = volt_now();
     }
@@ -18148,7 +18149,7 @@ static void volt__process_close_all(volt__process_fds *f, int with_ours) {
 // -errno.
 static int volt__process_stdio(volt__process_fds *f, const volt_process_options *o, int i) {
     int kind = i == 0 ? o->in : i == 1 ? o->out : o->err;
-    if (kind == VOLT_STDIO_STDOUT)
+    if (kind == VOLT_STDIO_STDOUT && i == 2)
         return f->theirs[1] >= 0 ? f->theirs[1] : o->out > 0 ? o->out
              : o->out == VOLT_STDIO_NULL ? f->null : 1;
     if (kind == VOLT_STDIO_PIPE) return f->theirs[i] = volt__process_pipe(i, &f->ours[i]);
@@ -18163,6 +18164,8 @@ static int volt__process_prepare(volt__process_fds *f, volt__child *c) {
     const volt_process_options *o = c->options;
     if (!o->argv || !o->argv[0]) return -EINVAL;
     if (o->n_fds > VOLT__CHILD_FDS - 3) return -EINVAL;
+    // (unsigned)-1, as from a failed look-up of a user, would leave the child our own ids
+    if (o->has_ids && (o->uid == UINT_MAX || o->gid == UINT_MAX)) return -EINVAL;
     for (int i = 0; i < 3; i++) {
         int fd = volt__process_stdio(f, o, i);
         if (fd < 0) return fd;
@@ -18172,7 +18175,7 @@ static int volt__process_prepare(volt__process_fds *f, volt__child *c) {
         c->fd[c->n_fds++].there = i;
     }
     for (unsigned i = 0; i < o->n_fds; i++) {
-        if (o->fds[i].there < 0) return -EINVAL;
+        if (o->fds[i].there < 0 || o->fds[i].there == INT_MAX) return -EINVAL;
         c->fd[c->n_fds++] = o->fds[i];
     }
     if (VOLT_SYS(pipe2, f->report, O_CLOEXEC) < 0) return -errno;
@@ -18220,16 +18223,19 @@ static int volt__process_spawn(void *arg) {
 }
 VOLT_API volt_poll volt_process_start(volt_cx *cx, volt_process *p,
                                       const volt_process_options *options) {
+    // before the frame is entered, so that a misuse is reported with the line of the caller
+    if (cx->frame_ && cx->frame_->kind_ == VOLT__FRESH) {
+        VOLT__REQUIRE_CX(cx, p->state_ != VOLT__PROCESS_RUNS,
+                         "volt_process_start: the last process was not waited for");
+        volt__check_not_on_stack(cx, options);
+        volt__check_not_on_stack(cx, options->argv);
+    }
     VOLT_BEGIN(cx, p);
-    if (p->state_ == VOLT__PROCESS_RUNS)
-        volt__misuse_cx(cx, "volt_process_start: the last process was not waited for");
     volt__lock(&p->lock_);
     p->pid = 0;
     p->state_ = VOLT__PROCESS_NONE;
     volt__unlock(&p->lock_);
     p->in = p->out = p->err = p->pidfd_ = -1;
-    volt__check_not_on_stack(cx, options);
-    volt__check_not_on_stack(cx, options->argv);
     p->options_ = options;
     p->ends_group_ = options->ends_group;
     VOLT_AWAIT(p->rc_, volt_blocking(cx, &p->job_, volt__process_spawn, p));
@@ -18281,8 +18287,7 @@ static volt_poll volt__process_wait_with(volt_cx *cx, volt_process *p, volt__pro
         if (p->pidfd_ >= 0)
             VOLT_AWAIT(p->rc_, volt_io(cx, p->pidfd_, VOLT_IN, volt__process_collect, args));
         else p->rc_ = volt__process_collect(-1, args);
-        if (p->pidfd_ >= 0 && p->state_ == VOLT__PROCESS_RUNS && p->rc_ != -EAGAIN &&
-            p->rc_ != -ECANCELED) {
+        if (p->pidfd_ >= 0 && p->state_ == VOLT__PROCESS_RUNS && p->rc_ != -ECANCELED) {
             volt_close(cx, p->pidfd_); // it cannot be waited for
             p->pidfd_ = -1;
             continue;

@@ -841,8 +841,9 @@ TEST(addresses_are_parsed_and_formatted) {
                                         "unix:@name", "0.0.0.0:0", "[::ffff:1.2.3.4]:65535",
                                         "239.1.2.3:4", "[ff02::1%lo]:5", "[::]:6", "127.0.0.2:80",
                                         "[::2]:80", "unix:/tmp/y", "unix:@other" };
-    static const char *const bad[] = { "127.0.0.1%lo:5", "unix:@", "unix:", "[::1%]:80",
-                                       "[fe80::1%lo:9", "1.2.3.4:65536" };
+    static const char *const bad[] = { "127.0.0.1%lo:5", "127.0.0.1%0:5", "no-address%no-thing:5",
+                                       "unix:@", "unix:", "[::1%]:80", "[fe80::1%lo:9",
+                                       "1.2.3.4:65536" };
     volt_addr a, b;
     char text[VOLT_ADDR_TEXT];
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {

@@ -128,7 +128,6 @@ MISUSE(second_start_of_a_running_process_is_caught, "the last process was not wa
     s->o.argv = argv;
     VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
     CHECK_EQ(s->rc, 0);
-    misuse_from = 0; // the line is that of volt_process_start, which has a frame
     VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
     VOLT_END(0);
 }

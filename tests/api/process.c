@@ -168,15 +168,26 @@ ROOT_TEST_ALL(process_start_that_fails_returns_the_error_and_leaves_nothing, {
 ROOT_TEST_1(process_options_that_make_no_sense_are_refused, {
     volt_process p;
     volt_process_options o;
+    volt_fd_pair pair;
     int64_t rc;
+    int i;
 }) {
     VOLT_BEGIN(cx, s);
-    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o)); // no argv
-    CHECK_EQ(s->rc, -EINVAL);
-    s->o.argv = SH("exit 0");
-    s->o.out = VOLT_STDIO_STDOUT - 1;
-    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
-    CHECK_EQ(s->rc, -EINVAL);
+    for (s->i = 0; s->i < 7; s->i++) {
+        memset(&s->o, 0, sizeof s->o);
+        s->o.argv = s->i == 0 ? NULL : SH("exit 0");
+        if (s->i == 1) s->o.out = VOLT_STDIO_STDOUT - 1;
+        if (s->i == 2) s->o.in = VOLT_STDIO_STDOUT;
+        if (s->i == 3) s->o.out = VOLT_STDIO_STDOUT;
+        s->o.has_ids = s->i == 4 || s->i == 5; // ids of -1 would be those of this process
+        if (s->i == 4) s->o.uid = (unsigned)-1;
+        if (s->i == 5) s->o.gid = (unsigned)-1;
+        s->pair = (volt_fd_pair){ 0, INT_MAX };
+        s->o.fds = &s->pair;
+        s->o.n_fds = s->i == 6;
+        VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+        CHECK_EQ(s->rc, -EINVAL);
+    }
     no_child_is_left();
     VOLT_END(0);
 }

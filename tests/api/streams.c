@@ -602,6 +602,7 @@ ROOT_TEST_1(length_of_a_record_is_checked, {
           VOLT_LONG_SKIP, -EMSGSIZE, -EPIPE },
         { "\0\0\0\x14" "0123", 8, { 0 }, VOLT_LONG_SKIP, -EMSGSIZE, -EPIPE },
         { "\0\0", 2, { 0 }, VOLT_LONG_STOP, -EPIPE, -EPIPE },
+        { "\0\0\0\4" "0123", 8, { .adjust = INT64_MIN }, VOLT_LONG_STOP, -EBADMSG, -EBADMSG },
         { "\0\0\0\4" "0123", 8, { .most = 4 }, VOLT_LONG_STOP, 1, 0 },
         { "\2" "01" "\0" "\1" "0", 6, { .width = 1, .most = 2 }, VOLT_LONG_STOP, 1, 1 }
     };
@@ -617,6 +618,7 @@ ROOT_TEST_1(length_of_a_record_is_checked, {
         }
     }
     CHECK_EQ(volt_try_read_record(&s->r, &(volt_record_format){ .width = 9 }, &s->span), -EINVAL);
+    CHECK_EQ(volt_try_read_record(&s->r, &(volt_record_format){ .header = 17 }, &s->span), -EINVAL);
     VOLT_END(0);
 }
 
@@ -746,6 +748,8 @@ ROOT_TEST_1(records_that_cannot_be_put_are_refused, {
                   { { .adjust = 3 }, 2, -EMSGSIZE }, // the number would be negative
                   { { .adjust = 3 }, 3, 0 },
                   { { .width = 8, .adjust = -4 }, 3, 0 },
+                  { { .width = 8, .adjust = INT64_MIN }, 3, -EMSGSIZE },
+                  { { .width = 8, .adjust = INT64_MIN + 4 }, 3, 0 },
                   { { .most = 2 }, 3, -EMSGSIZE },
                   { { .most = 3 }, 3, 0 } };
     VOLT_BEGIN(cx, s);
