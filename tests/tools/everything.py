@@ -59,11 +59,12 @@ SUM = r"\d+ passed, \d+ failed"
 COMMON = ("volt.h", "Makefile", "*.mk")
 SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!tests/mutate/*",
          "!tests/tools/everything.py", "!tests/README.md", "!tests/tools/programs/*",
-         "!examples/programs/*", "!examples/README.md", *COMMON)
+         "!examples/programs/*", "!examples/README.md", "!tests/tools/coverage.*", *COMMON)
 BENCH = (*COMMON, "bench/*", "tests/lib/*", "!*.md")
 SETS = {
     "all": ("*",),
     "suite": SUITE,
+    "coverage": (*SUITE, "tests/tools/coverage.*"),
     "model": (*COMMON, "tests/model/*", "tests/lib/*"),
     "sim": (*COMMON, "tests/sim/*", "tests/lib/*"),
     "fault": (*COMMON, "tests/fault/*", "tests/lib/*", "examples/*", "bench/*", "!*.md"),
@@ -75,11 +76,11 @@ SETS = {
 }
 SET_OF = (  # the first pattern that fits a target; others need all files
     ("model*", "model"), ("sim*", "sim"), ("fault*", "fault"), ("fuzz", "fuzz"),
-    ("mutate", "mutants"), ("defects", "mutants"),
+    ("mutate", "mutants"), ("defects", "mutants"), ("coverage", "coverage"),
     ("bench-coherence", "coherence"), ("bench-*", "bench"), ("bench", "rows"),
     *((pattern, "suite") for pattern in (
-        "test-optimised", "sanitize-*", "valgrind", "msan", "coverage", "odds", "soak", "cross-*",
-        "kernels", "clocks")),
+        "test-optimised", "sanitize-*", "valgrind", "msan", "odds", "soak", "cross-*", "kernels",
+        "clocks")),
 )
 CROSS = "aarch64 armhf armel mipsel mips powerpc s390x riscv64 i386 musl".split()
 # name: command, time limit in seconds, pattern of the figure's lines (None: the last one). FIRST
