@@ -1252,9 +1252,10 @@ typedef struct volt_relayer {
 #ifndef VOLT_NO_SIGNAL
 typedef struct volt_signal_info {
     int number, code;
-    int pid;        // of the sender, with the next two, if a process has sent it
+    int pid; // of the sender, with the next three, if a process has sent it
     unsigned uid;
-    long long value; // of sigqueue(3)
+    int value;     // of sigqueue(3): sival_int, or
+    void *pointer; // sival_ptr, of this process alone
 } volt_signal_info;
 #endif
 #ifndef VOLT_NO_PROCESS
@@ -18101,7 +18102,8 @@ static int64_t volt__signals_call(int fd, void *arg) {
         out->code = info.ssi_code;
         out->pid = (int)info.ssi_pid;
         out->uid = info.ssi_uid;
-        out->value = (long long)info.ssi_ptr;
+        out->value = info.ssi_int;
+        out->pointer = (void *)(uintptr_t)info.ssi_ptr;
     }
     return (int64_t)info.ssi_signo;
 }

@@ -361,6 +361,7 @@ TEST(local_address_has_a_scope_where_it_needs_one) {
         carrier_init(&c, 0);
         CHECK_EQ(inet_pton(AF_INET6, cases[i].host, &asked.ipi6_addr), 1);
         struct cmsghdr *item = CMSG_FIRSTHDR(&c.m);
+        CHECK(item);
         item->cmsg_level = IPPROTO_IPV6;
         item->cmsg_type = IPV6_PKTINFO;
         item->cmsg_len = CMSG_LEN(sizeof asked);

@@ -104,10 +104,15 @@ static void fail_at(const char *name, int nth, int error) {
 }
 static void fail_never(void) { memset(failing, 0, sizeof failing); }
 
+// An offset of a directory has 64 bits on some file systems, also where off_t has 32.
+#ifdef __GLIBC__
+#  define dirent dirent64
+#  define readdir readdir64
+#endif
 static char dir[] = "/tmp/volt-dirs-XXXXXX";
 static void make_dir(void) { CHECK(mkdtemp(dir)); }
 static const char *in_dir(const char *name) {
-    static char paths[8][80];
+    static char paths[8][300];
     static int i;
     snprintf(paths[i %= 8], sizeof paths[0], "%s/%s", dir, name);
     return paths[i++];

@@ -842,9 +842,13 @@ static volt_poll take_signals(volt_cx *cx, void *arg) {
     for (s->i = 0; s->i < 3; s->i++) {
         VOLT_AWAIT(s->rc, volt_signals_next(cx, s->fd, &s->info));
         CHECK_EQ(s->rc, SIGRTMIN);
-        CHECK_EQ((int)s->info.value, s->i);
+        CHECK_EQ(s->info.value, s->i);
         CHECK_EQ(s->info.code, SI_QUEUE);
     }
+    union sigval value = { .sival_ptr = s };
+    CHECK_EQ(sigqueue(getpid(), SIGRTMIN, value), 0);
+    VOLT_AWAIT(s->rc, volt_signals_next(cx, s->fd, &s->info));
+    CHECK(s->info.pointer == s);
     volt_close(cx, s->fd);
     VOLT_AWAIT(s->rc, volt_signals_next(cx, s->fd, NULL));
     CHECK(s->rc < 0);

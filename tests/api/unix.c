@@ -41,7 +41,7 @@ ROOT_TEST_1(pairs_and_pipes_carry_data_and_close_on_exec, {
         CHECK_EQ(s->rc, 3);
         for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
     }
-    CHECK_EQ(volt_socketpair(999, s->fd), -EINVAL);
+    CHECK_EQ(volt_socketpair(15, s->fd), -EINVAL); // no type has that number
     VOLT_END(0);
 }
 

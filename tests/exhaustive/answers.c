@@ -120,12 +120,12 @@ static struct {
     int n_calls;
     tcflag_t other_flags;
     speed_t other_speed; // B0: none
-} line;
+} altered;
 static int answer_tcgetattr(int fd, struct termios *t) {
     int rc = tcgetattr(fd, t);
-    if (line.n_calls++ > 0) {
-        t->c_cflag ^= line.other_flags;
-        if (line.other_speed != B0) (void)cfsetospeed(t, line.other_speed);
+    if (altered.n_calls++ > 0) {
+        t->c_cflag ^= altered.other_flags;
+        if (altered.other_speed != B0) (void)cfsetospeed(t, altered.other_speed);
     }
     return rc;
 }
@@ -2436,15 +2436,15 @@ TEST(serial_line_that_takes_other_settings_is_refused) {
     CHECK(name);
     int n_fds = test_count_fds();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        line.n_calls = 0;
-        line.other_flags = rows[i].other_flags;
-        line.other_speed = rows[i].other_speed;
+        altered.n_calls = 0;
+        altered.other_flags = rows[i].other_flags;
+        altered.other_speed = rows[i].other_speed;
         int fd = volt_serial_open(name, &o, NULL);
         CHECK_EQ(fd < 0 ? fd : 0, rows[i].is_refused ? -EINVAL : 0);
         if (fd >= 0) CHECK_EQ(close(fd), 0);
         CHECK_EQ(test_count_fds(), n_fds);
     }
-    memset(&line, 0, sizeof line);
+    memset(&altered, 0, sizeof altered);
     ANSWERS(cfsetispeed, EINVAL); // a C library that does not know the speed
     CHECK_EQ(volt_serial_open(name, &o, NULL), -EINVAL);
     ANSWERS(cfsetospeed, EINVAL);
