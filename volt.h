@@ -3260,7 +3260,8 @@ VOLT_API int volt_pipe(int fd[2]);
 // stay open here. All of them are sent with the first byte: if the result is below `len`, which
 // happens on a stream, the rest is for volt_write_all.
 //   returns: the number of bytes, 1 or more | -EINVAL if `len` is 0 or n above 253 | -EBADF for a
-//            descriptor that is not open | another -errno. After an error nothing was sent
+//            descriptor that is not open | -ENOMEM for more than 252 with musl on 64 bits | another
+//            -errno. After an error nothing was sent
 VOLT_API VOLT_POLL volt_send_fds(volt_cx *cx, int fd, const void *buf, size_t len, const int *fds,
                                  unsigned n);
 // Receives data, and up to `cap` descriptors that came with it, which may be 0. They are

@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <grp.h>
 #include <limits.h>
-#include <linux/capability.h>
 #include <sys/wait.h>
 
 // The arguments of `sh -c TEXT`, which outlive an await.
@@ -274,15 +273,25 @@ ROOT_TEST_1(process_leads_a_session_or_a_group, {
 // ---- ids and limits; capabilities are those of a thread and of the threads that it starts
 
 enum { OTHER_ID = 65534 };
+// Not every C library comes with <linux/capability.h>.
+enum { SETGID = 6, SETUID = 7, SYS_ADMIN = 21, SYS_RESOURCE = 24 };
+typedef struct capability_head {
+    uint32_t version;
+    int thread; // 0: this one
+} capability_head;
+typedef struct capability_sets {
+    uint32_t effective, permitted, inheritable;
+} capability_sets;
+static const capability_head capabilities = { 0x20080522, 0 };
 static int has_capability(int cap) {
-    struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
-    struct __user_cap_data_struct data[2];
+    capability_head head = capabilities;
+    capability_sets data[2];
     memset(data, 0, sizeof data);
     return syscall(SYS_capget, &head, data) == 0 && (data[0].effective >> cap & 1);
 }
 static void drop_capability(int cap) {
-    struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
-    struct __user_cap_data_struct data[2];
+    capability_head head = capabilities;
+    capability_sets data[2];
     if (!has_capability(cap)) return;
     CHECK_EQ(syscall(SYS_capget, &head, data), 0);
     data[0].effective &= ~(1u << cap);
@@ -308,15 +317,15 @@ TEST(process_gets_other_ids_and_no_further_groups) {
     gid_t groups[2] = { 1, 2 };
     other_user s;
     memset(&s, 0, sizeof s);
-    if (!has_capability(CAP_SETUID) || !has_capability(CAP_SETGID)) SKIP("needs root");
+    if (!has_capability(SETUID) || !has_capability(SETGID)) SKIP("needs root");
     CHECK_EQ(setgroups(2, groups), 0);
     CHECK_EQ(run_on(1, other_user_run, &s), 0);
     CHECK_STR(s.r.out, "65534\n65534\n65534\n65534\n65534\n");
     CHECK_EQ(getuid(), geteuid()); // those of this process stay
-    CHECK(has_capability(CAP_SETUID));
+    CHECK(has_capability(SETUID));
 }
 TEST(process_that_may_not_change_its_ids_does_not_run) {
-    static const int caps[] = { CAP_SETUID, CAP_SETGID };
+    static const int caps[] = { SETUID, SETGID };
     for (int i = 0; i < 2; i++) {
         other_user s;
         memset(&s, 0, sizeof s);
@@ -353,7 +362,7 @@ static int enter_namespace_of_root(void) {
 TEST(process_cannot_get_ids_that_its_namespace_does_not_have) {
     other_user s;
     memset(&s, 0, sizeof s);
-    if (!has_capability(CAP_SETUID) || !has_capability(CAP_SETGID)) SKIP("needs root");
+    if (!has_capability(SETUID) || !has_capability(SETGID)) SKIP("needs root");
     if (!enter_namespace_of_root()) SKIP("needs a user namespace");
     CHECK_EQ(run_on(1, other_user_run, &s), -EINVAL);
 }
@@ -391,8 +400,8 @@ TEST(process_beyond_the_limit_of_its_user_does_not_start) {
     limited s;
     memset(&s, 0, sizeof s);
     if (getuid() == 0 && setresuid(OTHER_ID, (uid_t)-1, (uid_t)-1) < 0) SKIP("no other user");
-    drop_capability(CAP_SYS_ADMIN);
-    drop_capability(CAP_SYS_RESOURCE);
+    drop_capability(SYS_ADMIN);
+    drop_capability(SYS_RESOURCE);
     CHECK_EQ(run_on(1, limited_run, &s), 0);
 }
 // As a shell does: an entry of PATH that is empty stands for the current directory.

@@ -48,13 +48,18 @@ ROOT_TEST_1(pairs_and_pipes_carry_data_and_close_on_exec, {
 // ---- descriptors through a socket
 
 enum { MOST = 253 };
+#if defined(__GLIBC__) || SIZE_MAX == UINT32_MAX
+enum { MOST_OF_LIBC = MOST };
+#else
+enum { MOST_OF_LIBC = MOST - 1 }; // musl copies what sendmsg is given, and has 1024 bytes for it
+#endif
 ROOT_TEST_1(descriptors_are_received_with_their_message, {
     int fd[2], out[MOST + 1], in[MOST + 1], k, before;
     volt_fds_info info;
     char buf[8];
     int64_t rc;
 }) {
-    static const unsigned counts[] = { 0, 1, 3, MOST };
+    static const unsigned counts[] = { 0, 1, 3, MOST_OF_LIBC };
     VOLT_BEGIN(cx, s);
     struct rlimit limit = { 1024, 1024 };
     setrlimit(RLIMIT_NOFILE, &limit);
