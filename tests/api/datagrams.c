@@ -455,10 +455,10 @@ TEST(control_data_of_other_kinds_is_skipped) {
             item->cmsg_level = k ? IPPROTO_IP : items[i % N_ITEMS].level;
             item->cmsg_type = k ? IP_TTL : items[i % N_ITEMS].type;
             size_t n = item->cmsg_type < 0 ? 0 : sizeof values[k];
-            item->cmsg_len = CMSG_LEN(n);
+            item->cmsg_len = (socklen_t)CMSG_LEN(n);
             memcpy(CMSG_DATA(item), &values[k], n);
             item = (struct cmsghdr *)(void *)((char *)item + CMSG_SPACE(n));
-            if (k == !is_last) c.m.msg_controllen = (size_t)((char *)item - (char *)&c.control);
+            if (k == !is_last) c.m.msg_controllen = (socklen_t)((char *)item - (char *)&c.control);
         }
         volt_msg_info_get(&c.m, &info);
         CHECK_EQ(info.has, is_last ? has : has | VOLT_MSG_TTL);
@@ -478,7 +478,7 @@ TEST(control_data_that_is_cut_is_not_read) {
         char byte, *room = (char *)malloc(n); // so that a read beyond it is found
         struct iovec part = { &byte, 1 };
         struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = room,
-                            .msg_controllen = n };
+                            .msg_controllen = (socklen_t)n };
         volt_msg_info info;
         CHECK_EQ(sendto(fd, "x", 1, 0, sa, len), 1);
         CHECK_EQ(recvmsg(fd, &m, 0), 1);

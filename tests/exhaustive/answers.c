@@ -103,12 +103,17 @@ static ssize_t answer_recvmsg(int fd, struct msghdr *m, int flags) {
     memcpy(CMSG_DATA(item), &control.value, sizeof control.value);
     return n;
 }
-static int answer_recvmmsg(int fd, struct mmsghdr *v, unsigned n, int flags,
+#ifdef __GLIBC__
+typedef int many_flags;
+#else
+typedef unsigned many_flags;
+#endif
+static int answer_recvmmsg(int fd, struct mmsghdr *v, unsigned n, many_flags flags,
                            struct timespec *t) {
     int rc = fails(A_recvmmsg);
     return rc ? (rc < 0 ? -1 : 0) : recvmmsg(fd, v, n, flags, t);
 }
-static int answer_sendmmsg(int fd, struct mmsghdr *v, unsigned n, int flags) {
+static int answer_sendmmsg(int fd, struct mmsghdr *v, unsigned n, many_flags flags) {
     int rc = fails(A_sendmmsg);
     return rc ? (rc < 0 ? -1 : 0) : sendmmsg(fd, v, n, flags);
 }
