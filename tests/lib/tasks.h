@@ -140,7 +140,9 @@ static inline void destroy(volt_rt *rt) {
         for (uint32_t w = 1; w <= last_; w *= 2) {                                                 \
             static name_##_state s;                                                                \
             memset(&s, 0, sizeof s);                                                               \
+            test_opens_late = w > 1 && !starts_all_;                                               \
             CHECK_EQ(run_on(w, name_##_root, &s), 0);                                              \
+            test_opens_late = 0;                                                                   \
         }                                                                                          \
     }                                                                                              \
     static volt_poll name_##_body(volt_cx *cx, name_##_state *s)

@@ -163,7 +163,12 @@ static inline int test_count_dir(const char *path) {
     closedir(d);
     return n;
 }
-static inline int test_count_fds(void) { return test_count_dir("/proc/self/fd"); }
+// Set while workers may start at any moment: each opens descriptors, so that a count means nothing.
+static int test_opens_late;
+static inline int test_count_fds(void) {
+    CHECK(!test_opens_late);
+    return test_count_dir("/proc/self/fd");
+}
 static inline int test_count_threads(void) { return test_count_dir("/proc/self/task"); }
 // The letter of /proc/TID/stat, of a process or thread: S if it is asleep, Z if it has ended; 0 if
 // there is none.
