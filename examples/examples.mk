@@ -72,7 +72,7 @@ build/check/example-15_dashboard build/check/example-15_dashboard-leaks: tests/t
 build/check/example-15_dashboard-leaks: tests/tools/servers.py
 build/examples/16_cares: examples/16_name_server.h
 build/examples/08_curl: EXAMPLE_LIBS := -lcurl
-build/examples/hiredis: tests/tools/adapters/hiredis.c examples/adapters/hiredis.h volt.h
+build/examples/hiredis: tests/adapters/hiredis.c examples/adapters/volt_hiredis.h volt.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< -lhiredis -o $@
 build/examples/16_cares: EXAMPLE_LIBS := -lcares

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// An echo server and its client over TLS, by adapters/openssl.h.
+// An echo server and its client over TLS, by adapters/volt_openssl.h.
 //
 //     openssl req -x509 -newkey ed25519 -nodes -keyout key.pem -out cert.pem -subj /CN=localhost
 //             -addext subjectAltName=DNS:localhost            (all on one line)
@@ -15,7 +15,7 @@
 // closes the listener and ends each connection behind the echo that is under way.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
-#include "examples/adapters/openssl.h"
+#include "examples/adapters/volt_openssl.h"
 #include <signal.h>
 #include <unistd.h>
 

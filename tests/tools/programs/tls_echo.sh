@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Runs examples/programs/tls_echo.c, and so examples/adapters/openssl.h, against the openssl command
+# Runs examples/programs/tls_echo.c, and so examples/adapters/volt_openssl.h, against the openssl command
 # and curl: both sides of a handshake, refusals, ends, and clients that misbehave.
 #
 #   tests/tools/programs/tls_echo.sh DIRECTORY     with the program
