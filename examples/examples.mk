@@ -35,7 +35,6 @@ build/programs/%: examples/programs/%.c volt.h \
 build/programs/%: examples/programs/%.cpp volt.h
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -O2 $(FLAGS_g++) $< -I. -pthread -o $@
-build/programs/tls_echo: PROGRAM_LIBS := -lssl -lcrypto
 
 NEEDS_OF_broker := python3 nc
 NEEDS_OF_dns := dig dnsmasq nc python3
@@ -43,7 +42,6 @@ NEEDS_OF_proxy := nginx curl nc socat haproxy strace openssl pgrep
 NEEDS_OF_serial := python3 nc socat
 NEEDS_OF_shipper := python3 nc
 NEEDS_OF_supervisor := strace valgrind pgrep
-NEEDS_OF_tls_echo := openssl curl nc pgrep valgrind
 NEEDS_OF_udp_relay := socat iperf3 python3
 NEEDS_OF_unix_server := python3 socat
 $(foreach p,$(PROGRAMS),$(eval build/check/program-$p: | $(NEEDS_OF_$p:%=need-%)))
