@@ -123,7 +123,7 @@ struct volt_tls {
     int is_dry;             // the last read of the socket gave -EAGAIN
     int has_ended, is_over; // the own end is sent; the end of the peer was read
     int in_rc;              // the error of the socket, or its end, that ended reading, or 0
-    int out_rc;             // the error that ended writing, or 0
+    int out_rc;             // the error of the socket that ended writing, or 0
     int rc;                 // the error that ended the connection, or 0
     char why[VOLT_TLS_WHY]; // its text, which may be read while no operation is in progress; or ""
     unsigned char *out;     // NULL if there is nothing to be sent
@@ -141,8 +141,8 @@ static inline int64_t volt_tls__get(volt_tls *t, void *buf, size_t len) {
     if (n < 0 && n != -EAGAIN) t->in_rc = (int)n;
     return n;
 }
-// Sends from `out` as much as the socket takes. After an error, which the next write returns, the
-// peer reads nothing any more, and output is dropped: what the peer has sent before can be read.
+// Sends from `out` as much as the socket takes. After an error, which is the result of all writes,
+// output is dropped; what the peer has sent before can be read.
 static inline void volt_tls__send(volt_tls *t) {
     while (t->from < t->to && t->out_rc == 0) {
         int64_t n = volt_try_write(t->cx, t->fd, t->out + t->from, t->to - t->from);
@@ -184,7 +184,7 @@ static inline int64_t volt_tls__early(const volt_tls *t, volt_tls__kind kind, si
     if (!t->is_open) return -ENOTCONN;
     if (len == 0 && kind != VOLT_TLS__READY) return 0;
     if (kind != VOLT_TLS__WRITE) return !t->is_over;
-    return t->has_ended ? -EPIPE : t->out_rc < 0 ? t->out_rc : 1;
+    return t->has_ended ? -EPIPE : 1;
 }
 static inline int64_t volt_tls__call(volt_tls *t, volt_tls__kind kind, void *buf, size_t len) {
     int64_t n = volt_tls__early(t, kind, len);
@@ -218,6 +218,7 @@ static inline int volt_tls__step(volt_cx *cx, volt_tls *t, volt_tls__op *op, vol
         if (op->n == -EAGAIN && t->is_dry) op->wants = VOLT_IN;
         if (op == &t->reading && t->writing.wants & VOLT_IN) volt_notify_all(&t->wake);
     }
+    if (kind >= VOLT_TLS__WRITE && op->n >= 0 && t->out_rc < 0) op->n = t->out_rc;
     if (t->to > 0) op->wants |= VOLT_OUT;
     op->seen = volt_notify_count(&t->wake);
     return op->n != -EAGAIN && (kind < VOLT_TLS__HANDSHAKE || t->to == 0);
