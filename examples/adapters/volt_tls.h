@@ -247,7 +247,8 @@ static inline VOLT_POLL volt_tls__run(volt_cx *cx, volt_tls *t, volt_tls__kind k
         if (op->rc < 0) break;
     }
     volt_notify_all(&t->wake);
-    VOLT_END(op->n == -EAGAIN ? op->rc : op->n);
+    // Only a write has taken bytes; a handshake or an end is complete when its output is sent.
+    VOLT_END(op->n == -EAGAIN || op->n == 0 ? op->rc : op->n);
 }
 static inline VOLT_POLL volt_tls__read(volt_cx *cx, volt_stream s, void *buf, size_t len) {
     return volt_tls__run(cx, (volt_tls *)s.self, VOLT_TLS__READ, buf, len);

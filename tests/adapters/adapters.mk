@@ -44,3 +44,18 @@ build/check/adapter-%: tests/adapters/%.sh bench/tools/server.sh | $(NEEDS_OF_AD
 	@mkdir -p $(@D)
 	timeout 300 sh tests/adapters/$*.sh build/adapters
 	@touch $@
+
+# TLS: one script and one test for both libraries; https.c by each of them.
+TLS_NEEDS := need-openssl need-curl need-nc need-pgrep need-valgrind
+build/check/adapter-openssl: tests/adapters/tls/peers.sh build/adapters/plain/https_openssl \
+	| $(TLS_NEEDS) need-lib-ssl
+build/check/adapter-mbedtls: tests/adapters/tls/peers.sh build/adapters/plain/https_mbedtls \
+	| $(TLS_NEEDS) need-lib-mbedtls
+HEADER_mbedtls := mbedtls/ssl.h
+PACKAGE_lib-mbedtls := libmbedtls-dev
+build/adapters/plain/https_mbedtls: TLS_FLAGS := -DHTTPS_MBEDTLS
+build/adapters/plain/https_%: examples/adapters/https.c examples/03_server.h examples/06_http.h \
+		$(ADAPTER_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(ADAPTER_CFLAGS) -O2 $(TLS_FLAGS) $< -o $@ $(LIBS_$*)
+build/adapters/plain/openssl build/adapters/plain/mbedtls: examples/03_server.h
