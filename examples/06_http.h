@@ -254,7 +254,7 @@ static volt_poll http_read(volt_cx *cx, http_exchange *x) {
 
 // For volt_io, behind the last answer: drops what comes, *left bytes at most. A close with bytes
 // unread would reset the connection, and the answer may be lost.
-static int64_t http_drop(int fd, void *left) {
+static inline int64_t http_drop(int fd, void *left) {
     int64_t n = 0, *most = (int64_t *)left;
     while (*most > 0) {
         n = recv(fd, NULL, (size_t)*most, MSG_TRUNC | MSG_DONTWAIT); // TCP needs no buffer for it

@@ -47,7 +47,7 @@ typedef struct {
     volt_time deadline; // for a request
     server *srv;
     volt_stream s;
-    volt_tls *tls;    // NULL: plain
+    volt_tls *tls;    // NULL: plain, or it could not be opened
     http_exchange *x; // NULL: idle
     volt_writer out;
     struct {
@@ -55,9 +55,18 @@ typedef struct {
         int64_t n, left; // left: of the bytes that are dropped
     } part;
     int64_t n;
-    int fd, is_last;
+    int fd, is_tls, is_last;
     char buf[OUT_BYTES];
 } client;
+
+static void client_left(volt_cx *cx, client *c) {
+    if (!c->tls) {
+        door_leave(cx, &c->srv->door[c->is_tls], c->fd);
+    } else {
+        volt_tls_close(cx, c->tls);
+        volt_sem_release(&c->srv->door[1].places, 1);
+    }
+}
 
 static void answer(client *c, int status) {
     const http_request *r = &c->x->req;
@@ -122,21 +131,16 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     }
     free(c->x);
     VOLT_AWAIT(volt_within(cx, &c->late, VOLT_S(LINGER_SECONDS), part(cx, c)));
-    if (c->tls) volt_tls_close(cx, c->tls);
-    else volt_close(cx, c->fd);
-    volt_sem_release(&c->srv->door[c->tls != NULL].places, 1);
+    client_left(cx, c);
     VOLT_END(0);
 }
 
 static void client_came(volt_cx *cx, server *s, int is_tls) {
-    client c = { .srv = s, .fd = s->fd, .s = volt_stream_of(s->fd) };
+    client c = { .srv = s, .fd = s->fd, .is_tls = is_tls, .s = volt_stream_of(s->fd) };
     int rc = is_tls ? volt_tls_open(&c.tls, &s->tls, s->fd, NULL) : 0;
     if (rc == 0 && is_tls) c.s = volt_tls_stream(c.tls);
     if (rc == 0) rc = VOLT_GROUP_SPAWN(cx, &s->clients, client_run, c);
-    if (rc == 0) return;
-    if (c.tls) volt_tls_close(cx, c.tls);
-    else volt_close(cx, s->fd);
-    volt_sem_release(&s->door[is_tls].places, 1);
+    if (rc < 0) client_left(cx, &c);
 }
 
 static volt_poll server_run(volt_cx *cx, void *arg) {

@@ -109,6 +109,7 @@ static volt_poll server_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_within(cx, &s->grace, VOLT_S(GRACE_SECONDS),
                            volt_group_wait(cx, &s->connections)));
     VOLT_AWAIT(volt_group_close(cx, &s->connections)); // cuts those that are left
+    volt_close(cx, s->door.signals);
     VOLT_END(s->came.fired ? s->client : 0);
 }
 

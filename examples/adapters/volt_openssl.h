@@ -30,7 +30,8 @@ static inline volt_openssl__context *volt_openssl__of(const volt_tls *t) {
 }
 static inline int volt_openssl__note(char *why) {
     const char *text = ERR_reason_error_string(ERR_peek_error());
-    snprintf(why, VOLT_TLS_WHY, "%s", text ? text : "an error of OpenSSL without a text");
+    if (text) snprintf(why, VOLT_TLS_WHY, "%s", text);
+    else ERR_error_string_n(ERR_peek_error(), why, VOLT_TLS_WHY); // of the system, in OpenSSL 3
     return -EPROTO;
 }
 

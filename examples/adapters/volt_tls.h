@@ -196,8 +196,9 @@ static inline int64_t volt_tls__call(volt_tls *t, volt_tls__kind kind, void *buf
     } while (n == -EAGAIN && !t->is_dry && t->rc == 0 && t->to < VOLT_TLS__OUT_MOST);
     if (t->rc < 0) return volt_tls__fail(t, t->rc, volt_strerror(t->rc));
     if (n == -EAGAIN) return n;
-    if (n < 0 && t->in_rc == -ECONNABORTED && kind < VOLT_TLS__HANDSHAKE)
-        return volt_tls__fail(t, t->in_rc, "the peer has ended without a close_notify");
+    if (n < 0 && t->in_rc == -ECONNABORTED)
+        return volt_tls__fail(t, t->in_rc, t->is_open ? "the peer has ended without a close_notify"
+                                                      : "the peer has ended in the handshake");
     if (n < 0 && t->in_rc < 0) return volt_tls__fail(t, t->in_rc, volt_strerror(t->in_rc));
     if (n < 0) return volt_tls__fail(t, n, t->why);
     if (kind == VOLT_TLS__HANDSHAKE && t->context->has_alpn && !t->protocol[0])

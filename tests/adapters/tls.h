@@ -10,6 +10,7 @@
 #ifndef TEST_TLS_H
 #define TEST_TLS_H
 
+#include <sys/socket.h>
 #include "tests/adapters/cancel.h"
 
 // ---- contexts

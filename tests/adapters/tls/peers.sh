@@ -32,14 +32,19 @@ has() {
     grep -q "$3" "$2" || { tail "$2" >&2 && fail "$1: no '$3'"; }
     says "$1"
 }
-# until_has FILE PATTERN  Waits until the file contains a line that matches.
+# until_has FILE PATTERN [LINE]  Waits until a line matches, from line LINE on.
 until_has() {
     tries=0
-    until grep -q "$2" "$1"; do
+    until tail -n "+${3:-1}" "$1" | grep -q "$2"; do
         tries=$((tries + 1))
         [ "$tries" -lt 300 ] || { tail "$1" >&2 && fail "no '$2' came"; }
         sleep 0.1
     done
+}
+# until_error PATTERN  Waits for an error of the server, behind the last one that was waited for.
+until_error() {
+    until_has "$work/errors" "$1" "$next_error"
+    next_error=$(($(wc -l <"$work/errors") + 1))
 }
 
 # ---- certificates
@@ -103,6 +108,7 @@ serve() {
     shift
     start "$@" "$bin/plain/$name" serve 0 "$work/good.pem" "$work/good.key" "$protocols" \
         2>"$work/errors"
+    next_error=1
 }
 client() { timeout 30 "$bin/plain/$name" client "127.0.0.1:$port" "$@"; }
 # s_client OPTION...  Its input is descriptor 3, its output $work/s_client, its process $peer.
@@ -182,7 +188,7 @@ a_renegotiation() {
     until_has "$work/s_client" 'no renegotiation'
     exec 3>&-
     ! wait "$peer" || fail 's_client has renegotiated'
-    until_has "$work/errors" "$says_alert"
+    until_error "$says_alert"
     says 'a renegotiation is refused'
 }
 # refused CLAIM OPTION...  An s_client that fails before it can send.
@@ -196,14 +202,14 @@ refused() {
 }
 refusals_by_the_server() {
     refused 'a client with another protocol is refused' -alpn unknown
-    until_has "$work/errors" "$says_no_common_protocol"
+    until_error "$says_no_common_protocol"
     refused 'a client with TLS 1.1 is refused' -tls1_1 -cipher 'ALL:@SECLEVEL=0' -alpn echo
-    until_has "$work/errors" "$says_old_version"
+    until_error "$says_old_version"
     echo 'not TLS at all, but a line of text' | timeout 10 nc -N 127.0.0.1 "$port" >"$work/nc" || :
-    until_has "$work/errors" "$says_garbage"
+    until_error "$says_garbage"
     says 'a client that sends garbage is refused'
     : | timeout 10 openssl s_client -connect "127.0.0.1:$port" >"$work/s_client" 2>&1 || :
-    until_has "$work/errors" 'no protocol was agreed on'
+    until_error 'no protocol was agreed on'
     says 'a client without a protocol is refused'
     echo 'some words' | client localhost "$work/good.pem" echo >"$work/echo" ||
         fail 'the next client'
@@ -211,6 +217,7 @@ refusals_by_the_server() {
 }
 # A stop ends the answer to curl cleanly: curl fails if there is no close_notify.
 curl_is_served() {
+    : >"$work/curl"
     timeout 30 curl --silent --show-error --http0.9 --no-buffer --cacert "$work/good.pem" \
         --resolve "localhost:$port:127.0.0.1" "https://localhost:$port/some/path" \
         >"$work/curl" 2>"$work/curl.errors" &
@@ -226,7 +233,7 @@ a_client_that_is_killed() {
     echo 'some words' >&3
     until_has "$work/s_client" '^some words'
     kill -KILL "$(pgrep -P "$peer")" # the child of timeout
-    until_has "$work/errors" 'without a close_notify'
+    until_error 'without a close_notify'
     exec 3>&-
     wait "$peer" 2>/dev/null || :
     says 'a client that ends without a close_notify is an error of its connection'
@@ -250,7 +257,7 @@ a_stuck_client_and_others() {
     want=$(sha256sum <"$work/big")
     same '32 MiB come back unchanged while another client reads nothing' "$want" \
         "$(client localhost "$work/good.pem" echo <"$work/big" | sha256sum)"
-    until_has "$work/errors" 'TIMEDOUT'
+    until_error 'TIMEDOUT'
     exec 4<&-
     kill "$stuck" 2>/dev/null || :
     wait "$stuck" 2>/dev/null || :
@@ -261,8 +268,7 @@ a_stuck_client_and_others() {
 
 client_with_s_server() {
     for version in $versions; do
-        start_s_server "$version" -alpn echo -servername localhost -cert2 "$work/good.pem" \
-            -key2 "$work/good.key"
+        start_s_server "$version" -alpn echo -tlsextdebug
         rm -f "$work/fifo"
         mkfifo "$work/fifo"
         client localhost "$work/good.pem" echo <"$work/fifo" >"$work/echo" \
@@ -273,8 +279,7 @@ client_with_s_server() {
         echo 'some words' >&3
         until_has "$work/echo" '^sdrow emos'
         says "the client talks to s_server $version"
-        has 'the server is told the name of the host' "$work/server" \
-            'Hostname in TLS extension: "localhost"'
+        has 'the server is told the name of the host' "$work/server" '63-61 6c 68 6f .*\.localhost$'
         kill -KILL "$server"
         ended=0
         wait "$peer" || ended=$?
@@ -289,12 +294,12 @@ sessions_of_the_client() {
     for version in $versions; do
         start_s_server "$version" -alpn echo
         rm -f "$work/client.session"
-        for resumed in '' 'resumed: 1'; do
+        for _ in first second; do
             echo 'some words' | client localhost "$work/good.pem" echo "$work/client.session" \
                 >"$work/echo" 2>"$work/client.errors" || fail "$(cat "$work/client.errors")"
-            same "the client resumes its session with s_server $version: '$resumed'" "$resumed" \
-                "$(cat "$work/client.errors")"
         done
+        same "the client resumes its session with s_server $version" 'resumed: 1' \
+            "$(cat "$work/client.errors")"
         stop_s_server
     done
 }
@@ -307,7 +312,7 @@ refuses() {
 }
 refusals_by_the_client() {
     refuses 'a wrong host name is refused' "$says_wrong_name" wrong.test "$work/good.pem" echo
-    until_has "$work/errors" "$says_alert"
+    until_error "$says_alert"
     refuses 'an address that is not in the certificate is refused' "$says_wrong_address" \
         127.0.0.1 "$work/good.pem" echo
     refuses 'an unknown authority is refused' "$says_unknown" localhost "$work/other.pem" echo
@@ -325,21 +330,22 @@ refusals_of_s_server() {
         localhost "$work/good.pem" echo
     stop_s_server
 }
-# listen  Starts nc, which sends its input to the first client, and sets $port.
+# listen  Starts nc, which sends $work/hello to the first client, and sets $port.
 listen() {
-    timeout 30 nc -v -N -l 127.0.0.1 0 >"$work/nc" 2>"$work/nc.port" &
+    : >"$work/nc.port"
+    timeout 30 nc -v -N -l 127.0.0.1 0 <"$work/hello" >"$work/nc" 2>"$work/nc.port" &
     others="$others $!"
     until_has "$work/nc.port" '^Listening'
     port=$(sed -n 's/^Listening.* //p' "$work/nc.port")
 }
 servers_that_die_or_talk_nonsense() {
     printf '\026\003\003\000\172\002\000\000\166\003\003' >"$work/hello"
-    listen <"$work/hello"
-    refuses 'a server that dies in the handshake is an error' 'the peer has ended\|reset' \
+    listen
+    refuses 'a server that dies in the handshake is an error' 'the peer has ended in the handshake' \
         localhost "$work/good.pem" echo
     echo 'HTTP/1.1 400 Bad Request' >"$work/hello"
-    listen <"$work/hello"
-    refuses 'a server that talks another language is an error' "$says_garbage" \
+    listen
+    refuses 'a server that talks another language is an error' "$says_no_record" \
         localhost "$work/good.pem" echo
 }
 
@@ -353,6 +359,7 @@ fetch() {
 }
 https() {
     start "$bin/plain/https_$name" 0 0 "$work/good.pem" "$work/good.key" 2>"$work/errors"
+    next_error=1
     until_has "$work/server" '^tls'
     secure=$(value tls "$work/server")
     for scheme in http https; do
@@ -376,7 +383,7 @@ https() {
     ! fetch https "$secure" / --cacert "$work/other.pem" >"$work/curl" 2>&1 || fail 'another CA'
     has 'curl refuses a server that it does not trust' "$work/curl" 'certificate'
     ! fetch http "$secure" / >"$work/curl" 2>&1 || fail 'HTTP on the port of HTTPS'
-    until_has "$work/errors" "$says_garbage"
+    until_error "$says_http"
     says 'HTTP on the port of HTTPS is refused'
     same 'the server goes on' 'It works' "$(fetch https "$secure" /)"
     stop
