@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // TLS by mbedTLS 2.28 or 3, as a volt_stream. Include it behind volt.h and link with
-// -lmbedtls -lmbedx509 -lmbedcrypto. volt_tls.h, which it includes, describes the calls; here is the
-// init of a context. Choices beyond the options are made by mbedTLS's functions, on
+// -lmbedtls -lmbedx509 -lmbedcrypto. volt_tls.h, which it includes, describes the calls; here is
+// the init of a context. Choices beyond the options are made by mbedTLS's functions, on
 // volt_mbedtls_conf(&x) before the first volt_tls_open, and on the mbedtls_ssl_context of a
 // connection, t->impl, before its handshake.
 //
@@ -54,8 +54,9 @@ static inline mbedtls_ssl_config *volt_mbedtls_conf(const volt_tls_context *x) {
 
 static inline int volt_mbedtls__recv(void *t, unsigned char *buf, size_t len) {
     int64_t n = volt_tls__get((volt_tls *)t, buf, len);
+    if (n == -EAGAIN) return MBEDTLS_ERR_SSL_WANT_READ;
     // not MBEDTLS_ERR_SSL_CONN_EOF, which mbedtls_ssl_read would return as 0
-    return n > 0 ? (int)n : n == -EAGAIN ? MBEDTLS_ERR_SSL_WANT_READ : MBEDTLS_ERR_SSL_INTERNAL_ERROR;
+    return n > 0 ? (int)n : MBEDTLS_ERR_SSL_INTERNAL_ERROR;
 }
 static inline int volt_mbedtls__send(void *t, const unsigned char *data, size_t len) {
     return volt_tls__put((volt_tls *)t, data, len) ? (int)len : MBEDTLS_ERR_SSL_WANT_WRITE;
@@ -190,7 +191,8 @@ static inline int volt_mbedtls__set_all(volt_mbedtls__context *x, const volt_tls
                                             ? MBEDTLS_SSL_VERIFY_NONE
                                             : MBEDTLS_SSL_VERIFY_REQUIRED);
 #if MBEDTLS_VERSION_MAJOR < 3 // from 3 on there is nothing below TLS 1.2
-    mbedtls_ssl_conf_min_version(&x->conf, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);
+    mbedtls_ssl_conf_min_version(&x->conf, MBEDTLS_SSL_MAJOR_VERSION_3,
+                                 MBEDTLS_SSL_MINOR_VERSION_3);
 #endif
 #ifdef MBEDTLS_SSL_TLS1_3_SIGNAL_NEW_SESSION_TICKETS_ENABLED
     mbedtls_ssl_conf_tls13_enable_signal_new_session_tickets(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // TLS by OpenSSL 1.1.1 or later, as a volt_stream. Include it behind volt.h and link with
-// -lssl -lcrypto. volt_tls.h, which it includes, describes the calls; here is the init of a context.
-// Choices beyond the options are made by OpenSSL's functions, on volt_openssl_ctx(&x) before the
-// first volt_tls_open, and on the SSL of a connection, t->impl, before its handshake.
+// -lssl -lcrypto. volt_tls.h, which it includes, describes the calls; here is the init of a
+// context. Choices beyond the options are made by OpenSSL's functions, on volt_openssl_ctx(&x)
+// before the first volt_tls_open, and on the SSL of a connection, t->impl, before its handshake.
 //
 // Sessions: servers send tickets, and also keep sessions for clients of TLS 1.2 without tickets, as
 // OpenSSL does by default. The queue of errors belongs to the thread: it is cleared before each

@@ -2,7 +2,7 @@
 // TLS over a connected socket as a volt_stream: the part that is the same with each library. The
 // adapter of a library includes it: volt_openssl.h or volt_mbedtls.h. For use, see tls_echo.h:
 //
-//     volt_tls_context x; // one for all clients; another library: another init, and no other change
+//     volt_tls_context x; // one for all clients. Only the init depends on the library
 //     volt_openssl_init(&x, &(volt_tls_options){ .alpn = "http/1.1" });
 //     volt_tls *t;        // in the state of the task
 //     volt_tls_open(&t, &x, fd, "example.org");
@@ -12,13 +12,12 @@
 //
 // Readers, writers, copies and relays of volt.h use the stream. One read and one write may be in
 // progress at the same time, in two tasks or in two arms. Time limits are the caller's; the
-// handshake needs one, too, since the peer may be silent.
+// handshake needs one, too, since the peer may be silent. Versions below TLS 1.2 and renegotiation
+// are refused. A client checks the certificate of the server, and that it is for the name; both
+// sides must agree on a protocol (ALPN).
 //
-// Versions below TLS 1.2 and renegotiation are refused. A client checks the certificate of the
-// server, and that it is for the name; both sides must agree on a protocol (ALPN).
-//
-// Results beside those of the socket; t->why has the text of the error. After an error of a read or
-// of the handshake the connection gives that error again, and can only be closed.
+// Results beside those of the socket; t->why has the text. After an error of the handshake or of a
+// read the connection gives that error again, and can only be closed.
 //   -ECONNABORTED     the peer has ended the connection without a close_notify: data may be
 //                     missing. A close_notify is the clean end, a read of 0
 //   -EKEYREJECTED     the certificate of the peer is not trusted, or not for this name
@@ -26,22 +25,19 @@
 //   -EPROTO           another error of TLS, such as an alert of the peer
 //   -ENOTCONN         a read or write before the handshake
 //   -EPIPE            a write behind the end, or after the peer has closed the socket
-//   -ENOMEM
 //
 // The design:
 //   - A call of the library precedes each wait, and is repeated until it has asked the socket for
 //     input in vain. So no wait misses records that the library has read ahead.
-//   - The library reads by volt_try_read and writes by volt_try_write, which raises no SIGPIPE. What
-//     the socket does not take goes to a buffer, `out`, which exists until it is sent. A write
-//     begins a record only when `out` is empty, and waits until it is empty again. So the library
-//     never keeps half a record, for which the call would have to be repeated with the same bytes:
-//     a cancelled write has taken nothing, or returns the number of bytes that it has taken.
+//   - What the socket does not take goes to a buffer, `out`. A write begins a record only when
+//     `out` is empty, and waits until it is empty again. So the library never keeps half a record,
+//     for which the call would have to be repeated with the same bytes: a cancelled write has taken
+//     nothing, or returns the number of bytes that it has taken.
 //   - A read may have output, such as the answer to a key update, and a write may need input. So
 //     each wait is for what the call has asked for, and for room in the socket while `out` has
 //     bytes. A write that is cancelled wakes the read, which then sends the rest; and a read wakes
 //     a write whose input it may have taken.
-//   - A connection of a library is for one thread at a time: `lock` is held during each call, and
-//     not while a task waits for the socket.
+//   - `lock` is held during each call, and not while a task waits for the socket.
 #ifndef VOLT_TLS_H
 #define VOLT_TLS_H
 
@@ -52,30 +48,23 @@
 
 // The most bytes of a record; of the names of protocols; of the text of an error.
 enum { VOLT_TLS_RECORD = 16384, VOLT_TLS_ALPN = 128, VOLT_TLS_WHY = 160 };
-// From OUT_MOST bytes in `out` on the library gets no room. Output of BIG bytes goes to the socket
-// at once; less than that is collected, so that a flight of the handshake is one packet.
+// The size of `out` from which on the library gets no room; that of output which goes to the socket
+// at once. Less than that is collected, so that a flight of the handshake is one packet.
 enum { VOLT_TLS__OUT_MOST = 65536, VOLT_TLS__BIG = 4096 };
 
 typedef struct volt_tls_options {
     int is_server;
-    const char *chain, *key; // files in PEM: the own certificate with its chain, and its key. A
-                             // server must have both
-    const char *authorities; // a file in PEM. NULL: a client trusts those of the system, and a
-                             // server asks for no certificate
-    const char *alpn;        // the protocols, the preferred one first: "h2,http/1.1". "": without
-                             // ALPN
+    const char *chain, *key; // PEM files: certificate with its chain, and key. A server has both
+    const char *authorities; // PEM file. NULL: a client trusts the system's; a server does not ask
+                             // for a certificate
+    const char *alpn;        // protocols, the preferred one first: "h2,http/1.1". "": without ALPN
 } volt_tls_options;
 
 typedef struct volt_tls volt_tls;
 // The kinds of operations. Those from HANDSHAKE on wait until their output is sent; those from
 // WRITE on make their call only when `out` is empty.
-typedef enum volt_tls__kind {
-    VOLT_TLS__READ,
-    VOLT_TLS__READY,
-    VOLT_TLS__HANDSHAKE,
-    VOLT_TLS__WRITE,
-    VOLT_TLS__END
-} volt_tls__kind;
+typedef enum { VOLT_TLS__READ, VOLT_TLS__READY, VOLT_TLS__HANDSHAKE, VOLT_TLS__WRITE,
+               VOLT_TLS__END } volt_tls__kind;
 // The functions of a library. None waits. `open` makes t->impl; `save` and `resume` are for the
 // session of a client; `call` makes one call for an operation:
 //   returns: the result | -EAGAIN: it needs input | another error, whose text is in t->why
@@ -100,10 +89,8 @@ typedef struct volt_tls_context {
 typedef struct volt_tls__op {
     volt_frame frame;
     volt_arm in, out, woken;
-    uint32_t wants; // VOLT_IN, VOLT_OUT: what its wait is for
-    uint32_t seen;  // the count of `wake` at the last call
-    int64_t n;      // the result of the call; -EAGAIN: there is none yet
-    int64_t rc;     // the result of the wait
+    uint32_t wants, seen; // VOLT_IN, VOLT_OUT: what its wait is for; the count of `wake` before it
+    int64_t n, rc;        // the result of the call, -EAGAIN: none yet; that of the wait
 } volt_tls__op;
 
 // A connection.
@@ -113,18 +100,15 @@ struct volt_tls {
     int fd;
     int is_resumed;               // set by the handshake of a client: volt_tls_resume has worked
     char protocol[VOLT_TLS_ALPN]; // that was agreed on, set by the handshake; "": none
+    volt_tls__op reading, writing; // of the one read; of the one write, end or handshake
+    volt_notify wake;              // the other operation must look again
     volt_mutex lock;
-    volt_notify wake;     // the other operation must look again
-    volt_tls__op reading; // of the one read
-    volt_tls__op writing; // of the one write, end or handshake
     // under lock
     volt_cx *cx;            // of the poll in which a call of the library is made
     int is_open;            // the handshake is complete
     int is_dry;             // the last read of the socket gave -EAGAIN
     int has_ended, is_over; // the own end is sent; the end of the peer was read
-    int in_rc;              // the error of the socket, or its end, that ended reading, or 0
-    int out_rc;             // the error of the socket that ended writing, or 0
-    int rc;                 // the error that ended the connection, or 0
+    int in_rc, out_rc, rc;  // the error that ended reading the socket, writing it, all; or 0
     char why[VOLT_TLS_WHY]; // its text, which may be read while no operation is in progress; or ""
     unsigned char *out;     // NULL if there is nothing to be sent
     size_t from, to;        // the bytes in `out` that are not sent
@@ -133,13 +117,12 @@ struct volt_tls {
 
 // ---- input and output of the library, during a call of it, under the lock
 
-// returns: the number of bytes | -EAGAIN | another error: the next call gives it as its result
+// returns: the number of bytes | -EAGAIN | another error, also at the end: no close_notify came
 static inline int64_t volt_tls__get(volt_tls *t, void *buf, size_t len) {
     int64_t n = volt_try_read(t->cx, t->fd, buf, len);
     t->is_dry = n == -EAGAIN;
-    if (n == 0) n = -ECONNABORTED; // a clean end would not make the library read on
-    if (n < 0 && n != -EAGAIN) t->in_rc = (int)n;
-    return n;
+    if (n <= 0 && n != -EAGAIN) t->in_rc = n < 0 ? (int)n : -ECONNABORTED;
+    return n == 0 ? -ECONNABORTED : n;
 }
 // Sends from `out` as much as the socket takes. After an error, which is the result of all writes,
 // output is dropped; what the peer has sent before can be read.
@@ -151,8 +134,7 @@ static inline void volt_tls__send(volt_tls *t) {
         else t->from += (size_t)n;
     }
     free(t->out);
-    t->out = NULL;
-    t->from = t->to = 0;
+    t->out = NULL, t->from = t->to = 0;
 }
 // returns: 1 if it has taken all | 0 if there is no room now
 static inline int volt_tls__put(volt_tls *t, const void *data, size_t len) {
@@ -164,8 +146,7 @@ static inline int volt_tls__put(volt_tls *t, const void *data, size_t len) {
     unsigned char *out = (unsigned char *)realloc(t->out, t->to + len);
     if (!out) return t->rc = -ENOMEM, 1;
     memcpy(out + t->to, data, len);
-    t->out = out;
-    t->to += len;
+    t->out = out, t->to += len;
     return 1;
 }
 
@@ -281,8 +262,7 @@ static inline int volt_tls__begin(volt_tls_context *x, const volt_tls_options *o
                                   const volt_tls_library *library, size_t size) {
     const char *a = o->alpn, *end = a ? strrchr(a, ',') : NULL;
     memset(x, 0, sizeof *x);
-    x->library = library;
-    x->is_server = o->is_server;
+    x->library = library, x->is_server = o->is_server;
     if (!a || strlen(a) >= VOLT_TLS_ALPN || *a == ',' || strstr(a, ",,") || (end && !end[1]))
         return snprintf(x->why, sizeof x->why, "no list of protocols"), -EINVAL;
     if (!o->chain != !o->key || (o->is_server && !o->chain))
@@ -339,11 +319,10 @@ static inline void volt_tls_close(volt_cx *cx, volt_tls *t) {
 }
 
 // ---- sessions: a client that comes again resumes the one that it has saved, without certificates
-// and signatures. A session is bytes of the program's, as secret as a key, and belongs to the name
-// and the context of its connection. Servers keep nothing: the client has a ticket.
+// and signatures. A session is bytes, as secret as a key, for the same name and context.
 
-// Copies the session of a client. With TLS 1.3 a server sends it behind the handshake: save it after
-// a read, best before volt_tls_close.
+// Copies the session of a client. With TLS 1.3 a server sends it behind the handshake: save it
+// after a read, best before volt_tls_close.
 //   where  : any thread, while no operation is in progress
 //   returns: the number of bytes, mostly below 4 KiB | -EAGAIN: there is none, or with mbedTLS 3 no
 //            new one | -EMSGSIZE: it does not fit | -EINVAL for a server

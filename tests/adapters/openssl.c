@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The test of examples/adapters/volt_openssl.h: the tests of tls.h, and those of this library alone.
+// The test of examples/adapters/volt_openssl.h: that of tls.h, and what is this library's alone.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "tests/lib/test.h"

@@ -803,7 +803,7 @@ TEST(a_write_without_memory_ends_the_connection) {
     run(1, no_memory_run, &s);
 }
 
-// ---- renegotiation, with TLS 1.2: refused, unless the program allows it. Then a write needs input.
+// ---- renegotiation, with TLS 1.2: refused, unless the program allows it; a write then needs input
 
 typedef struct {
     volt_frame frame;

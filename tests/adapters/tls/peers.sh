@@ -341,7 +341,7 @@ listen() {
 servers_that_die_or_talk_nonsense() {
     printf '\026\003\003\000\172\002\000\000\166\003\003' >"$work/hello"
     listen
-    refuses 'a server that dies in the handshake is an error' 'the peer has ended in the handshake' \
+    refuses 'a server that dies in the handshake is an error' 'ended in the handshake' \
         localhost "$work/good.pem" echo
     echo 'HTTP/1.1 400 Bad Request' >"$work/hello"
     listen
