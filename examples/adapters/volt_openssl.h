@@ -170,8 +170,7 @@ static inline int volt_openssl__set_files(SSL_CTX *ctx, const volt_tls_options *
     if (!o->authorities && !o->is_server && !SSL_CTX_set_default_verify_paths(ctx)) return 0;
     if (o->authorities && !SSL_CTX_load_verify_locations(ctx, o->authorities, NULL)) return 0;
     return !o->chain || (SSL_CTX_use_certificate_chain_file(ctx, o->chain) &&
-                         SSL_CTX_use_PrivateKey_file(ctx, o->key, SSL_FILETYPE_PEM) &&
-                         SSL_CTX_check_private_key(ctx));
+                         SSL_CTX_use_PrivateKey_file(ctx, o->key, SSL_FILETYPE_PEM));
 }
 static inline int volt_openssl__set_all(volt_openssl__context *x, const volt_tls_options *o) {
     x->ctx = SSL_CTX_new(o->is_server ? TLS_server_method() : TLS_client_method());

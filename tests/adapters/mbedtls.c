@@ -26,3 +26,26 @@ static void *test_realloc(void *p, size_t n) { return test_has_no_memory ? NULL 
 #define TLS_RENEGOTIATE(t_)                                                                        \
     CHECK_EQ(mbedtls_ssl_renegotiate((mbedtls_ssl_context *)(t_)->impl), MBEDTLS_ERR_SSL_WANT_READ)
 #include "tests/adapters/tls.h"
+
+// ---- records without data, for which mbedtls_ssl_read returns 0
+
+static volt_poll empty_run(volt_cx *cx, void *arg) {
+    state *s = (state *)arg;
+    VOLT_BEGIN(cx, s);
+    duo_open(&s->d);
+    VOLT_AWAIT(s->rc, duo_shake(cx, &s->d));
+    s->d.server->cx = cx;
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(mbedtls_ssl_write((mbedtls_ssl_context *)s->d.server->impl, (void *)s->buf, 0), 0);
+    VOLT_AWAIT(VOLT_JOIN_ALL(
+        VOLT_ARM(&s->arm[0], volt_stream_read(cx, of(s->d.client), s->buf, sizeof s->buf)),
+        VOLT_ARM(&s->arm[1], volt_stream_write(cx, of(s->d.server), "x", 1))));
+    CHECK_EQ(s->arm[0].value, 1);
+    CHECK_EQ(s->buf[0], 'x');
+    duo_close(cx, &s->d);
+    VOLT_END(0);
+}
+TEST(records_without_data_are_not_the_end) {
+    static state s;
+    run(1, empty_run, &s);
+}

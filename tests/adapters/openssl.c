@@ -42,6 +42,21 @@ TEST(a_session_of_tls_1_2_is_resumed_by_its_ticket_and_by_the_cache) {
     resume_1_2(SSL_OP_NO_TICKET);
 }
 
+// ---- a server that chooses a protocol which the client has not offered
+
+static int choose_another(SSL *ssl, const unsigned char **out, unsigned char *n_out,
+                          const unsigned char *in, unsigned n_in, void *arg) {
+    (void)ssl, (void)in, (void)n_in, (void)arg;
+    *out = (const unsigned char *)"te";
+    *n_out = 2;
+    return SSL_TLSEXT_ERR_OK;
+}
+TEST(a_protocol_that_was_not_offered_is_refused) {
+    contexts();
+    SSL_CTX_set_alpn_select_cb(volt_openssl_ctx(&server_context), choose_another, NULL);
+    refuse("localhost", -EPROTONOSUPPORT, "no protocol was agreed on", -EPROTONOSUPPORT);
+}
+
 // ---- the queue of errors, which belongs to the thread
 
 static void leave_an_error(void) {
@@ -51,11 +66,11 @@ static void leave_an_error(void) {
 }
 static volt_poll noisy_read(volt_cx *cx, state *s) {
     leave_an_error();
-    return volt_stream_read(cx, of(s->d.client), s->buf, sizeof s->buf);
+    return volt_stream_read(cx, of(s->d.server), s->buf, sizeof s->buf);
 }
 static volt_poll noisy_write(volt_cx *cx, state *s) {
     leave_an_error();
-    return volt_stream_write(cx, of(s->d.server), "some words", 10);
+    return volt_stream_write(cx, of(s->d.client), "some words", 10);
 }
 static volt_poll noise_run(volt_cx *cx, void *arg) {
     state *s = (state *)arg;

@@ -454,6 +454,8 @@ static volt_poll halves_run(volt_cx *cx, void *arg) {
         VOLT_AWAIT(s->rc, volt_stream_read(cx, of(s->d.server), s->buf, sizeof s->buf));
         CHECK_EQ(s->rc, 0);
     }
+    VOLT_AWAIT(s->rc, volt_read(cx, s->d.server->fd, s->buf, 1)); // the socket has ended, too
+    CHECK_EQ(s->rc, 0);
     VOLT_AWAIT(s->rc, volt_stream_write(cx, of(s->d.server), "the answer", 10));
     CHECK_EQ(s->rc, 10);
     VOLT_AWAIT(s->rc, volt_stream_end(cx, of(s->d.server)));
@@ -738,7 +740,7 @@ static volt_poll stall_read(volt_cx *cx, stall *s) {
 static volt_poll stall_write(volt_cx *cx, stall *s) {
     call *c = &s->writes;
     VOLT_BEGIN(cx, c);
-    do {
+    do { // until one was given up, and the next one has taken nothing
         pattern_fill(s->out, s->n_taken, sizeof s->out);
         VOLT_AWAIT(c->rc, volt_within(cx, &s->late, VOLT_MS(20),
                                       volt_stream_write(cx, of(s->d.client), s->out,
@@ -746,7 +748,8 @@ static volt_poll stall_write(volt_cx *cx, stall *s) {
         if (c->rc > 0) s->n_taken += (uint64_t)c->rc;
     } while (c->rc > 0);
     CHECK_EQ(c->rc, -ETIMEDOUT);
-    CHECK(s->d.client->out); // the rest of the last record
+    // the rest of the last record, and no other one
+    CHECK(s->d.client->out && s->d.client->to <= VOLT_TLS_RECORD + 600);
     volt_event_set(&s->stalled);
     VOLT_END(0);
 }
@@ -754,6 +757,8 @@ static volt_poll stall_peer(volt_cx *cx, stall *s) {
     call *c = &s->peer;
     VOLT_BEGIN(cx, c);
     VOLT_AWAIT(c->rc, volt_event_wait(cx, &s->stalled));
+    for (s->n_piece = 0; s->n_piece < 10; s->n_piece++) // the read is in its wait
+        VOLT_AWAIT(volt_yield(cx));
     for (s->n_read = 0; s->n_read < s->n_taken; s->n_read += (uint64_t)c->rc) {
         VOLT_AWAIT(c->rc, volt_stream_read(cx, of(s->d.server), s->in, sizeof s->in));
         CHECK(c->rc > 0);
@@ -778,6 +783,58 @@ TEST(a_write_that_is_given_up_has_taken_what_it_says_and_a_read_sends_it) {
     static stall later, reading = { .is_reading = 1 };
     run(1, stall_run, &later);
     run(1, stall_run, &reading);
+}
+
+// A write has sent all of its bytes when it returns, so that no other operation need follow.
+static volt_poll whole_write(volt_cx *cx, stall *s) {
+    call *c = &s->writes;
+    VOLT_BEGIN(cx, c);
+    pattern_fill(s->out, 0, sizeof s->out);
+    VOLT_AWAIT(c->rc, volt_stream_write(cx, of(s->d.client), s->out, sizeof s->out));
+    s->n_taken = (uint64_t)c->rc;
+    CHECK(c->rc > 0);
+    volt_event_set(&s->stalled);
+    VOLT_END(0);
+}
+static volt_poll whole_read(volt_cx *cx, stall *s) {
+    call *c = &s->peer;
+    VOLT_BEGIN(cx, c);
+    while (!s->n_taken || s->n_read < s->n_taken) {
+        VOLT_AWAIT(c->rc, volt_stream_read(cx, of(s->d.server), s->in, sizeof s->in));
+        CHECK(c->rc > 0);
+        pattern_check(s->in, s->n_read, (size_t)c->rc);
+        s->n_read += (uint64_t)c->rc;
+        if (s->n_read == VOLT_TLS_RECORD) VOLT_AWAIT(volt_event_wait(cx, &s->stalled));
+    }
+    VOLT_END(0);
+}
+static volt_poll whole_run(volt_cx *cx, void *arg) {
+    stall *s = (stall *)arg;
+    VOLT_BEGIN(cx, s);
+    duo_open_small(&s->d);
+    VOLT_AWAIT(duo_shake(cx, &s->d));
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->arm[0], whole_write(cx, s)),
+                             VOLT_ARM(&s->arm[1], whole_read(cx, s))));
+    duo_close(cx, &s->d);
+    VOLT_END(0);
+}
+TEST(a_write_returns_when_all_of_its_bytes_are_sent) {
+    static stall s;
+    run(1, whole_run, &s);
+}
+
+static volt_poll dropped_run(volt_cx *cx, void *arg) {
+    stall *s = (stall *)arg;
+    VOLT_BEGIN(cx, s);
+    duo_open(&s->d);
+    VOLT_AWAIT(duo_shake(cx, &s->d));
+    VOLT_AWAIT(stall_write(cx, s));
+    duo_close(cx, &s->d);
+    VOLT_END(0);
+}
+TEST(a_connection_can_be_closed_in_the_middle_of_a_record) {
+    static stall s;
+    run(1, dropped_run, &s);
 }
 
 // The rest of a record needs memory.
