@@ -68,8 +68,8 @@ static inline int64_t volt_openssl__error(volt_tls *t, volt_tls__kind kind, int 
     snprintf(t->why, sizeof t->why, "%s", X509_verify_cert_error_string(verified));
     return -EKEYREJECTED;
 }
-// Keeps what a complete handshake has agreed on. A peer may have chosen a protocol that was not
-// offered.
+// Keeps what a complete handshake has agreed on. Older versions of OpenSSL let a server choose a
+// protocol that was not offered.
 static inline void volt_openssl__agreed(volt_tls *t) {
     const volt_openssl__context *x = volt_openssl__of(t);
     const unsigned char *name = NULL;
