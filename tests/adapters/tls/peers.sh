@@ -102,13 +102,20 @@ unit_tests() {
 
 # ---- programs
 
+# start_slowly COMMAND...  As start of server.sh, without its time limit. Errors: $work/errors.
+start_slowly() {
+    : >"$work/server"
+    "$@" >"$work/server" 2>"$work/errors" &
+    server=$!
+    next_error=1
+    until_has "$work/server" '^port'
+    port=$(value port "$work/server")
+}
 # serve PROTOCOLS COMMAND...  Starts the echo server by a command, such as valgrind.
 serve() {
     protocols=$1
     shift
-    start "$@" "$bin/plain/$name" serve 0 "$work/good.pem" "$work/good.key" "$protocols" \
-        2>"$work/errors"
-    next_error=1
+    start_slowly "$@" "$bin/plain/$name" serve 0 "$work/good.pem" "$work/good.key" "$protocols"
 }
 client() { timeout 30 "$bin/plain/$name" client "127.0.0.1:$port" "$@"; }
 # s_client OPTION...  Its input is descriptor 3, its output $work/s_client, its process $peer.
@@ -358,8 +365,7 @@ fetch() {
     timeout 30 curl --silent --show-error --cacert "$work/good.pem" --resolve "$where" "$url" "$@"
 }
 https() {
-    start "$bin/plain/https_$name" 0 0 "$work/good.pem" "$work/good.key" 2>"$work/errors"
-    next_error=1
+    start_slowly "$bin/plain/https_$name" 0 0 "$work/good.pem" "$work/good.key"
     until_has "$work/server" '^tls'
     secure=$(value tls "$work/server")
     for scheme in http https; do
@@ -408,8 +414,10 @@ leaves_nothing() {
 
 all_forms() {
     certificates
+    TEST_TIMEOUT_FACTOR=10
+    export TEST_TIMEOUT_FACTOR
     for form in plain asan tsan; do unit_tests "$form"; done
-    TEST_TIMEOUT_FACTOR=20 unit_tests plain valgrind --quiet --leak-check=full --error-exitcode=9
+    unit_tests plain valgrind --quiet --leak-check=full --error-exitcode=9
 }
 all_peers() {
     serve echo
