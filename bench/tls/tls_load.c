@@ -97,7 +97,7 @@ static void *client_run(void *arg) {
         if (is_churn) client_close(c);
     }
     if (!is_churn) client_close(c);
-    c->errors += !is_right || c->latency.n == 0 || (is_resumed && !c->n_resumed);
+    c->errors += !is_right || c->latency.n == 0 || (is_resumed && c->n_resumed + 1 < c->latency.n);
     SSL_SESSION_free(c->session);
     free(c->out), free(c->in);
     return NULL;

@@ -136,7 +136,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
 }
 
 static void client_came(volt_cx *cx, server *s, int is_tls) {
-    client c = { .srv = s, .fd = s->fd, .is_tls = is_tls, .s = volt_stream_of(s->fd) };
+    client c = { .srv = s, .s = volt_stream_of(s->fd), .fd = s->fd, .is_tls = is_tls };
     int rc = is_tls ? volt_tls_open(&c.tls, &s->tls, s->fd, NULL) : 0;
     if (rc == 0 && is_tls) c.s = volt_tls_stream(c.tls);
     if (rc == 0) rc = VOLT_GROUP_SPAWN(cx, &s->clients, client_run, c);

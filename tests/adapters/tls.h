@@ -6,12 +6,15 @@
 //   TLS_ONLY_1_2(x)          what makes a context use TLS 1.2 only
 //   TLS_ALLOW_RENEGOTIATION(x), TLS_RENEGOTIATE(t)    and what a client does to begin it
 // The variable TLS_FILES is the folder with the certificates of tls/peers.sh: NAME.pem and NAME.key.
-// With TLS_1_2 all tests are with TLS 1.2.
+// With TLS_1_2 all tests are with TLS 1.2; with TLS_SHORT the long ones do a tenth of their work.
 #ifndef TEST_TLS_H
 #define TEST_TLS_H
 
 #include <sys/socket.h>
 #include "tests/adapters/cancel.h"
+
+// Part of some amount of work.
+static uint64_t part_of(uint64_t n) { return getenv("TLS_SHORT") ? n / 10 : n; }
 
 // ---- contexts
 
@@ -387,15 +390,15 @@ static void exchange_of(exchange *s, uint64_t total, size_t chunk, unsigned k) {
 }
 static exchange an_exchange;
 TEST(bytes_go_both_ways_at_once_and_one_half_ends_earlier) {
-    exchange_of(&an_exchange, 3000000, 20000, 0);
-    exchange_of(&an_exchange, 3000, 1, 0);
+    exchange_of(&an_exchange, part_of(3000000), 20000, 0);
+    exchange_of(&an_exchange, part_of(3000), 1, 0);
     exchange_of(&an_exchange, 0, 100, 0);
 }
 // The calls of each operation are cancelled at their first poll, then at their second, ...
 TEST(a_cancelled_read_write_end_or_wait_loses_nothing) {
     unsigned k = 1, n = 1;
     for (; n > 0; k++) {
-        exchange_of(&an_exchange, 600000, 20000, k);
+        exchange_of(&an_exchange, part_of(600000), 20000, k);
         n = an_exchange.n_cancelled;
         printf("%u cancelled at poll %u\n", n, k);
     }
@@ -719,7 +722,8 @@ static volt_poll cuts_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 TEST(a_stream_that_is_cut_anywhere_is_an_error) {
-    static wired s = { .step = 997 };
+    static wired s;
+    s.step = 10000 / part_of(100) - 3;
     run(1, cuts_run, &s);
 }
 // A changed byte is an error, or, in a field that TLS does not check, nothing. It may also be a
@@ -740,7 +744,8 @@ static volt_poll flips_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 TEST(a_changed_byte_is_never_taken_for_data) {
-    static wired s = { .step = 607 };
+    static wired s;
+    s.step = 6000 / part_of(100) + 7;
     run(1, flips_run, &s);
 }
 
@@ -1084,7 +1089,7 @@ typedef struct {
 } many;
 static void many_spawn(volt_cx *cx, many *m, volt_tls *t, int is_send) {
     static way w; // copied
-    w.t = t, w.total = MANY_BYTES, w.chunk = 20000;
+    w.t = t, w.total = part_of(MANY_BYTES), w.chunk = 20000;
     CHECK_EQ(VOLT_GROUP_SPAWN(cx, &m->all, is_send ? send_run : receive_run, w), 0);
 }
 static volt_poll many_run(volt_cx *cx, void *arg) {

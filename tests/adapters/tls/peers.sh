@@ -417,7 +417,7 @@ all_forms() {
     TEST_TIMEOUT_FACTOR=10
     export TEST_TIMEOUT_FACTOR
     for form in plain asan tsan; do unit_tests "$form"; done
-    unit_tests plain valgrind --quiet --leak-check=full --error-exitcode=9
+    TLS_SHORT=1 unit_tests plain valgrind --quiet --leak-check=full --error-exitcode=9
 }
 all_peers() {
     serve echo
