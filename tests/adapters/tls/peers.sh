@@ -122,6 +122,7 @@ client() { timeout 30 "$bin/plain/$name" client "127.0.0.1:$port" "$@"; }
 s_client() {
     rm -f "$work/fifo"
     mkfifo "$work/fifo"
+    : >"$work/s_client" # none of what the last one has said
     timeout 30 openssl s_client -connect "127.0.0.1:$port" -servername localhost \
         -verify_hostname localhost -CAfile "$work/good.pem" -verify_return_error "$@" \
         <"$work/fifo" >"$work/s_client" 2>&1 &
@@ -278,6 +279,7 @@ client_with_s_server() {
         start_s_server "$version" -alpn echo -tlsextdebug
         rm -f "$work/fifo"
         mkfifo "$work/fifo"
+        : >"$work/echo"
         client localhost "$work/good.pem" echo <"$work/fifo" >"$work/echo" \
             2>"$work/client.errors" &
         peer=$!
