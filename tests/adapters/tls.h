@@ -723,7 +723,7 @@ static volt_poll cuts_run(volt_cx *cx, void *arg) {
 }
 TEST(a_stream_that_is_cut_anywhere_is_an_error) {
     static wired s;
-    s.step = 10000 / part_of(100) - 3;
+    s.step = 30000 / part_of(100) + 97;
     run(1, cuts_run, &s);
 }
 // A changed byte is an error, or, in a field that TLS does not check, nothing. It may also be a
@@ -745,7 +745,7 @@ static volt_poll flips_run(volt_cx *cx, void *arg) {
 }
 TEST(a_changed_byte_is_never_taken_for_data) {
     static wired s;
-    s.step = 6000 / part_of(100) + 7;
+    s.step = 30000 / part_of(100) + 7;
     run(1, flips_run, &s);
 }
 
