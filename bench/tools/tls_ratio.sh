@@ -41,6 +41,7 @@ load_of() {
     *) fail "no such row: $1" ;;
     esac
 }
+for row in "$@"; do load_of "$row" >/dev/null; done
 # measure ROW raw|volt  Writes CPU time per message in us and messages per second to $work/raw, volt.
 measure() {
     program=raw_tls
