@@ -45,9 +45,8 @@ static inline int volt_openssl__bio_read(BIO *bio, char *buf, int len) {
 }
 static inline int volt_openssl__bio_write(BIO *bio, const char *data, int len) {
     BIO_clear_retry_flags(bio);
-    if (len <= 0 || volt_tls__put((volt_tls *)BIO_get_data(bio), data, (size_t)len)) return len;
-    BIO_set_retry_write(bio);
-    return -1;
+    if (len > 0) volt_tls__put((volt_tls *)BIO_get_data(bio), data, (size_t)len);
+    return len;
 }
 static inline long volt_openssl__bio_ctrl(BIO *bio, int command, long number, void *arg) {
     (void)bio, (void)number, (void)arg;

@@ -11,7 +11,8 @@
 //     volt_tls_close(cx, t);
 //
 // Readers, writers, copies and relays of volt.h use the stream. One read and one write may be in
-// progress at the same time, in two tasks or in two arms. Time limits are the caller's; the
+// progress at the same time, in two tasks or in two arms. Functions without a volt_cx may be called
+// by any thread, those on one connection by one at a time. Time limits are the caller's; the
 // handshake needs one, too, since the peer may be silent. Versions below TLS 1.2 and renegotiation
 // are refused. A client checks the certificate of the server, and that it is for the name; both
 // sides must agree on a protocol (ALPN).
@@ -25,6 +26,7 @@
 //   -EPROTO           another error of TLS, such as an alert of the peer
 //   -ENOTCONN         a read or write before the handshake
 //   -EPIPE            a write behind the end, or after the peer has closed the socket
+//   -ENOMEM           also if a peer makes the library answer again and again, and does not read
 //
 // The design:
 //   - A call of the library precedes each wait, and is repeated until it has asked the socket for
@@ -48,9 +50,8 @@
 
 // The most bytes of a record; of the names of protocols; of the text of an error.
 enum { VOLT_TLS_RECORD = 16384, VOLT_TLS_ALPN = 128, VOLT_TLS_WHY = 160 };
-// The size of `out` from which on the library gets no room; that of output which goes to the socket
-// at once. Less than that is collected, so that a flight of the handshake is one packet.
-enum { VOLT_TLS__OUT_MOST = 65536, VOLT_TLS__BIG = 4096 };
+// The most bytes in `out`; of output that is collected, so that a handshake has few packets.
+enum { VOLT_TLS__OUT_MOST = 262144, VOLT_TLS__COLLECTED = 4096 };
 
 typedef struct volt_tls_options {
     int is_server;
@@ -136,27 +137,23 @@ static inline void volt_tls__send(volt_tls *t) {
     free(t->out);
     t->out = NULL, t->from = t->to = 0;
 }
-// returns: 1 if it has taken all | 0 if there is no room now
-static inline int volt_tls__put(volt_tls *t, const void *data, size_t len) {
-    int64_t n = t->to == 0 && len >= VOLT_TLS__BIG ? volt_try_write(t->cx, t->fd, data, len) : 0;
+static inline void volt_tls__put(volt_tls *t, const void *data, size_t len) {
+    int is_direct = t->to == 0 && len > VOLT_TLS__COLLECTED;
+    int64_t n = is_direct ? volt_try_write(t->cx, t->fd, data, len) : 0;
     if (n < 0 && n != -EAGAIN) t->out_rc = (int)n;
     if (n > 0) data = (const char *)data + n, len -= (size_t)n;
-    if (t->out_rc < 0 || len == 0) return 1;
-    if (t->to >= VOLT_TLS__OUT_MOST) return 0;
-    unsigned char *out = (unsigned char *)realloc(t->out, t->to + len);
-    if (!out) return t->rc = -ENOMEM, 1;
-    memcpy(out + t->to, data, len);
-    t->out = out, t->to += len;
-    return 1;
+    if (t->out_rc < 0 || len == 0) return;
+    size_t size = t->to + len;
+    void *out = size <= VOLT_TLS__OUT_MOST ? realloc(t->out, size) : NULL;
+    if (!out) t->rc = -ENOMEM;
+    if (!out) return;
+    t->out = (unsigned char *)out;
+    memcpy(t->out + t->to, data, len);
+    t->to = size;
 }
 
 // ---- calls of the library, under the lock
 
-// Ends the connection with this error.
-static inline int64_t volt_tls__fail(volt_tls *t, int64_t rc, const char *why) {
-    if (why != t->why) snprintf(t->why, sizeof t->why, "%s", why);
-    return t->rc = (int)rc;
-}
 // returns: the result of an operation without a call | 1: a call is necessary
 static inline int64_t volt_tls__early(const volt_tls *t, volt_tls__kind kind, size_t len) {
     if (t->rc < 0) return t->rc; // the libraries forbid calls after an error
@@ -167,25 +164,28 @@ static inline int64_t volt_tls__early(const volt_tls *t, volt_tls__kind kind, si
     if (kind != VOLT_TLS__WRITE) return !t->is_over;
     return t->has_ended ? -EPIPE : 1;
 }
+// An error ends the connection.
 static inline int64_t volt_tls__call(volt_tls *t, volt_tls__kind kind, void *buf, size_t len) {
+    const char *why = NULL; // the library's, in t->why
     int64_t n = volt_tls__early(t, kind, len);
     if (n != 1) return n;
     do {
         t->is_dry = 0;
         n = t->context->library->call(t, kind, buf, len);
         volt_tls__send(t);
-    } while (n == -EAGAIN && !t->is_dry && t->rc == 0 && t->to < VOLT_TLS__OUT_MOST);
-    if (t->rc < 0) return volt_tls__fail(t, t->rc, volt_strerror(t->rc));
-    if (n == -EAGAIN) return n;
-    if (n < 0 && t->in_rc == -ECONNABORTED)
-        return volt_tls__fail(t, t->in_rc, t->is_open ? "the peer has ended without a close_notify"
-                                                      : "the peer has ended in the handshake");
-    if (n < 0 && t->in_rc < 0) return volt_tls__fail(t, t->in_rc, volt_strerror(t->in_rc));
-    if (n < 0) return volt_tls__fail(t, n, t->why);
-    if (kind == VOLT_TLS__HANDSHAKE && t->context->has_alpn && !t->protocol[0])
-        return volt_tls__fail(t, -EPROTONOSUPPORT, "no protocol was agreed on");
-    if (kind == VOLT_TLS__HANDSHAKE) t->is_open = 1;
-    if (kind == VOLT_TLS__END) t->has_ended = 1;
+    } while (n == -EAGAIN && !t->is_dry && t->rc == 0);
+    if (n == -EAGAIN && t->rc == 0) return n;
+    int cause = t->rc < 0 ? t->rc : n < 0 ? t->in_rc : 0; // beneath the library
+    if (cause < 0) n = cause, why = volt_strerror(cause);
+    if (cause == -ECONNABORTED) why = t->is_open ? "the peer has ended without a close_notify"
+                                                 : "the peer has ended in the handshake";
+    int is_done = n >= 0 && kind == VOLT_TLS__HANDSHAKE;
+    if (is_done && t->context->has_alpn && !t->protocol[0])
+        n = -EPROTONOSUPPORT, why = "no protocol was agreed on";
+    if (why) snprintf(t->why, sizeof t->why, "%s", why);
+    if (n < 0) return t->rc = (int)n;
+    t->is_open |= is_done;
+    t->has_ended |= kind == VOLT_TLS__END;
     return n;
 }
 // Makes the call, unless the operation has its result, and sends.
@@ -252,7 +252,6 @@ static inline VOLT_POLL volt_tls__end(volt_cx *cx, volt_stream s) {
 // ---- connections
 
 // Frees a context whose connections are closed. Does nothing for a zeroed one.
-//   where  : any thread
 static inline void volt_tls_context_free(volt_tls_context *x) {
     if (x->impl) x->library->free(x->impl);
     x->impl = NULL;
@@ -273,7 +272,6 @@ static inline int volt_tls__begin(volt_tls_context *x, const volt_tls_options *o
 }
 // Makes a connection over a connected socket. name_or_null: a client gives the name of the server,
 // or its address; a server gives NULL.
-//   where  : any thread
 //   returns: 0 | -EINVAL without a name, or for one that cannot be | -ENOMEM
 //   memory : allocates about 1 KiB and what the library takes, until volt_tls_close. The descriptor
 //            is the connection's, unless there was an error. The context must outlive it
@@ -293,7 +291,6 @@ static inline int volt_tls_open(volt_tls **out, const volt_tls_context *x, int f
     return rc;
 }
 // Makes the handshake, before all reads and writes. It may be cancelled and repeated.
-//   where  : inside a task
 //   returns: 0 | the errors above | those of volt_read
 static inline VOLT_POLL volt_tls_handshake(volt_cx *cx, volt_tls *t) {
     return volt_tls__run(cx, t, VOLT_TLS__HANDSHAKE, NULL, 0);
@@ -301,7 +298,6 @@ static inline VOLT_POLL volt_tls_handshake(volt_cx *cx, volt_tls *t) {
 // The connection as a stream, whose operations give the errors above, and those of volt_read and
 // volt_write. A write takes at most one record. volt_stream_end sends a close_notify and ends the
 // writing side of the socket; reads go on until the peer has ended its own side.
-//   where  : any thread; may stand in an await
 static inline volt_stream volt_tls_stream(volt_tls *t) {
     static const volt_stream_ops ops = { volt_tls__read, volt_tls__write, volt_tls__end,
                                          volt_tls__ready };
@@ -310,7 +306,6 @@ static inline volt_stream volt_tls_stream(volt_tls *t) {
 }
 // Frees a connection that no operation uses, and closes its descriptor. Sends nothing: if no
 // volt_stream_end came before, the peer sees a connection that was cut.
-//   where  : inside a task
 static inline void volt_tls_close(volt_cx *cx, volt_tls *t) {
     t->context->library->close(t);
     volt_close(cx, t->fd);
@@ -322,8 +317,7 @@ static inline void volt_tls_close(volt_cx *cx, volt_tls *t) {
 // and signatures. A session is bytes, as secret as a key, for the same name and context.
 
 // Copies the session of a client. With TLS 1.3 a server sends it behind the handshake: save it
-// after a read, best before volt_tls_close.
-//   where  : any thread, while no operation is in progress
+// after a read, best before volt_tls_close, and while no operation is in progress.
 //   returns: the number of bytes, mostly below 4 KiB | -EAGAIN: there is none, or with mbedTLS 3 no
 //            new one | -EMSGSIZE: it does not fit | -EINVAL for a server
 static inline int64_t volt_tls_save(volt_tls *t, void *buf, size_t cap) {
@@ -336,7 +330,6 @@ static inline int64_t volt_tls_save(volt_tls *t, void *buf, size_t cap) {
 }
 // Offers a session to the server, before the handshake. A server that does not know it makes a
 // handshake as usual: see t->is_resumed.
-//   where  : any thread
 //   returns: 0 | -EINVAL: this is no session, or not for the name of the connection
 static inline int volt_tls_resume(volt_tls *t, const void *buf, size_t len) {
     size_t skip = strlen(t->name) + 1;

@@ -72,6 +72,45 @@ TEST(a_protocol_that_was_not_offered_is_refused) {
     refuse("localhost", 1, "", 1);
 }
 
+// ---- a peer that asks for answers and does not read them
+
+static volt_poll flood_write(volt_cx *cx, stall *s) {
+    call *c = &s->writes;
+    VOLT_BEGIN(cx, c);
+    do {
+        CHECK(SSL_key_update((SSL *)s->d.client->impl, SSL_KEY_UPDATE_REQUESTED));
+        VOLT_AWAIT(c->rc, volt_stream_write(cx, of(s->d.client), "x", 1));
+    } while (c->rc > 0);
+    VOLT_END(c->rc);
+}
+static volt_poll flood_read(volt_cx *cx, stall *s) {
+    call *c = &s->peer;
+    VOLT_BEGIN(cx, c);
+    do {
+        VOLT_AWAIT(c->rc, volt_stream_read(cx, of(s->d.server), s->in, sizeof s->in));
+        if (s->n_read < s->d.server->to) s->n_read = s->d.server->to;
+    } while (c->rc > 0);
+    volt_sock_shutdown(s->d.server->fd, 1, 1);
+    VOLT_END(c->rc);
+}
+static volt_poll flood_run(volt_cx *cx, void *arg) {
+    stall *s = (stall *)arg;
+    VOLT_BEGIN(cx, s);
+    duo_open(&s->d);
+    VOLT_AWAIT(duo_shake(cx, &s->d));
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->arm[0], flood_write(cx, s)),
+                             VOLT_ARM(&s->arm[1], flood_read(cx, s))));
+    CHECK_EQ(s->arm[1].value, -ENOMEM);
+    CHECK(s->n_read > VOLT_TLS__OUT_MOST - 100 && s->n_read <= VOLT_TLS__OUT_MOST);
+    duo_close(cx, &s->d);
+    VOLT_END(0);
+}
+TEST(a_peer_that_asks_for_answers_and_does_not_read_them_is_cut) {
+    static stall s;
+    if (getenv("TLS_1_2")) SKIP("TLS 1.2 has no key updates");
+    run(1, flood_run, &s);
+}
+
 // ---- the queue of errors, which belongs to the thread
 
 static void leave_an_error(void) {
