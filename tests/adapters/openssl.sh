@@ -23,7 +23,7 @@ says_no_file='[Nn]o such file'
 . "$here/tls/peers.sh"
 
 all_forms
-TLS_1_2=1 unit_tests plain env
+unit_tests plain env TLS_1_2=1
 all_peers
 serve echo
 a_key_update

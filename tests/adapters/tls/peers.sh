@@ -97,7 +97,7 @@ unit_tests() {
     shift
     TLS_FILES=$work "$@" "$bin/$form/test_$name" >"$work/tests" 2>&1 ||
         { cat "$work/tests" >&2 && fail "the tests of $form${2:+ by $1}"; }
-    says "$form${1:+, $1}: $(tail -n 1 "$work/tests" | sed 's/.*: //')"
+    says "$form${1:+, $*}: $(tail -n 1 "$work/tests" | sed 's/.*: //')"
 }
 
 # ---- programs
