@@ -451,7 +451,7 @@
 // shields and 65535 simultaneous waits (each child of volt_join_all counts); one more stops the
 // program. A hand-written poll function that calls operations of volt must be awaited by a function
 // with VOLT_BEGIN. There is no io_uring backend, and no Windows, macOS or BSD. There is no TLS
-// either: examples/adapters/openssl.h makes OpenSSL a volt_stream. A child that must end with its
+// either: examples/adapters/volt_openssl.h makes OpenSSL a volt_stream. A child that must end with its
 // parent has to do so itself: PR_SET_PDEATHSIG would follow the pool thread that has started it.
 //
 // ---- input and output: which function for which purpose

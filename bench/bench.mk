@@ -60,3 +60,13 @@ bench-inside: need-valgrind build/bench/block build/bench/dump
 	@build/bench/block --reps 1 --calls 5000
 	@echo
 	@build/bench/dump text
+
+# ---- TLS: a server by volt.h and one by OpenSSL alone, and their client; see tools/tls_ratio.sh.
+# Apart, since only these need OpenSSL.
+.PHONY: bench-tls
+bench-tls: need-taskset need-openssl need-lib-ssl
+	@bench/tools/tls_ratio.sh $(ROWS)
+$(patsubst %,build/bench/%,tls_server raw_tls tls_load): build/bench/%: bench/tls/%.c volt.h \
+		$(BENCH_HEADERS) $(wildcard bench/tls/*.h examples/adapters/*.h)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -DNDEBUG -Wall -Wextra -I. -pthread $< -o $@ -lssl -lcrypto

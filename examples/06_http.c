@@ -3,7 +3,7 @@
 // reads requests and makes answers, 03_server.h accepts clients. New: a reader (volt_reader), whose
 // buffer a connection has only while a request is in it; one deadline for a whole request, however
 // slowly it arrives; an answer of two parts (volt_writev_all); a close that loses no answer, by a
-// system call of its own (volt_io).
+// system call of its own (volt_io). adapters/https.c serves any stream, with TLS or without.
 //
 //     cc -I. -pthread examples/06_http.c -o http && ./http 8080
 //
@@ -64,7 +64,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
             VOLT_AWAIT(c->n, volt_with_token(cx, &c->stop, &c->srv->stop,
                                              volt_before(cx, &c->late, c->deadline,
                                                          volt_read_ready(cx, c->fd))));
-            if (c->n < 0 || !(c->x = http_begin(c->fd, REQUEST_CAP))) break;
+            if (c->n < 0 || !(c->x = http_begin(volt_stream_of(c->fd), REQUEST_CAP))) break;
         }
         VOLT_AWAIT(c->n, volt_before(cx, &c->late, c->deadline, http_read(cx, c->x)));
         if (c->n == -ETIMEDOUT && c->x->req.is_begun) c->n = 408;

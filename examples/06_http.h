@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// As much of HTTP/1.1 (RFC 9112) as the examples need: reads a request, makes an answer, and closes
-// a connection without losing it. The parser neither waits nor keeps state: when there are more
-// bytes in the reader, http_parse is asked again. Needs volt.h, and _GNU_SOURCE (memmem), which its
-// implementation defines.
+// As much of HTTP/1.1 (RFC 9112) as the examples need: reads a request from a stream, makes an
+// answer, and closes a connection without losing it. The parser neither waits nor keeps state: when
+// there are more bytes in the reader, http_parse is asked again. Needs volt.h, and _GNU_SOURCE
+// (memmem), which its implementation defines.
 #ifndef EXAMPLE_HTTP_H
 #define EXAMPLE_HTTP_H
 
@@ -225,11 +225,11 @@ typedef struct http_exchange {
     char head[HTTP_HEAD_CAP];
 } http_exchange;
 
-static http_exchange *http_begin(int fd, size_t cap) {
+static http_exchange *http_begin(volt_stream in, size_t cap) {
     http_exchange *x = (http_exchange *)malloc(sizeof *x + cap);
     if (!x) return NULL;
     memset(&x->frame, 0, sizeof x->frame);
-    volt_reader_init(&x->in, volt_stream_of(fd), x + 1, x->cap = cap, VOLT_LONG_STOP);
+    volt_reader_init(&x->in, in, x + 1, x->cap = cap, VOLT_LONG_STOP);
     return x;
 }
 // Drops the request. Keeps the exchange, and returns it, if there are bytes of the next one.
@@ -254,7 +254,7 @@ static volt_poll http_read(volt_cx *cx, http_exchange *x) {
 
 // For volt_io, behind the last answer: drops what comes, *left bytes at most. A close with bytes
 // unread would reset the connection, and the answer may be lost.
-static int64_t http_drop(int fd, void *left) {
+static inline int64_t http_drop(int fd, void *left) {
     int64_t n = 0, *most = (int64_t *)left;
     while (*most > 0) {
         n = recv(fd, NULL, (size_t)*most, MSG_TRUNC | MSG_DONTWAIT); // TCP needs no buffer for it

@@ -5,7 +5,7 @@
 // is limited in time, and joined with that of another connection.
 //
 // A command that was sent cannot be withdrawn: a connection whose blocking command was given up can
-// only be closed. Programs with hiredis use adapters/hiredis.h instead.
+// only be closed. Programs with hiredis use adapters/volt_hiredis.h instead.
 //
 //     cc -I. -pthread examples/09_redis.c -o redis && ./redis unix:/run/redis/redis.sock
 //

@@ -483,7 +483,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
         c->deadline = volt_now() + VOLT_S(REQUEST_SECONDS);
         if (!c->x) { // the stop ends the wait for a request, but not a request that has begun
             VOLT_AWAIT(c->n, volt_with_token(cx, &c->stop, &c->srv->stop, receive(cx, c)));
-            if (c->n < 0 || !(c->x = http_begin(c->fd, REQUEST_CAP))) break;
+            if (c->n < 0 || !(c->x = http_begin(volt_stream_of(c->fd), REQUEST_CAP))) break;
         }
         VOLT_AWAIT(c->n, receive(cx, c));
         if (c->n == -ETIMEDOUT && c->x->req.is_begun) c->n = 408;

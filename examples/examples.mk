@@ -35,7 +35,6 @@ build/programs/%: examples/programs/%.c volt.h \
 build/programs/%: examples/programs/%.cpp volt.h
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -O2 $(FLAGS_g++) $< -I. -pthread -o $@
-build/programs/tls_echo: PROGRAM_LIBS := -lssl -lcrypto
 
 NEEDS_OF_broker := python3 nc
 NEEDS_OF_dns := dig dnsmasq nc python3
@@ -43,7 +42,6 @@ NEEDS_OF_proxy := nginx curl nc socat haproxy strace openssl pgrep
 NEEDS_OF_serial := python3 nc socat
 NEEDS_OF_shipper := python3 nc
 NEEDS_OF_supervisor := strace valgrind pgrep
-NEEDS_OF_tls_echo := openssl curl nc pgrep valgrind
 NEEDS_OF_udp_relay := socat iperf3 python3
 NEEDS_OF_unix_server := python3 socat
 $(foreach p,$(PROGRAMS),$(eval build/check/program-$p: | $(NEEDS_OF_$p:%=need-%)))
@@ -72,7 +70,7 @@ build/check/example-15_dashboard build/check/example-15_dashboard-leaks: tests/t
 build/check/example-15_dashboard-leaks: tests/tools/servers.py
 build/examples/16_cares: examples/16_name_server.h
 build/examples/08_curl: EXAMPLE_LIBS := -lcurl
-build/examples/hiredis: tests/tools/adapters/hiredis.c examples/adapters/hiredis.h volt.h
+build/examples/hiredis: tests/adapters/hiredis.c examples/adapters/volt_hiredis.h volt.h
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< -lhiredis -o $@
 build/examples/16_cares: EXAMPLE_LIBS := -lcares

@@ -313,7 +313,7 @@ case $name in
     until_has "$work/log" 'ready to accept connections'
     case $name in
     09_redis) golden 09_redis.c "$bin/09_redis" "unix:$work/redis" ;;
-    hiredis) golden ../tests/tools/adapters/hiredis.c "$bin/hiredis" "$work/redis" ;;
+    hiredis) golden ../tests/adapters/hiredis.c "$bin/hiredis" "$work/redis" ;;
     esac
     stop
     ;;

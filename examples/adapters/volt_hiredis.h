@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // hiredis, the asynchronous Redis client, on a poll set. Include it behind volt.h and link with
-// -lhiredis. For use, see tests/tools/adapters/hiredis.c:
+// -lhiredis. For use, see tests/adapters/hiredis.c:
 //
 //     volt_hiredis h = { .ac = NULL }; // in the state of the task
 //     rc = volt_hiredis_open(&h, redisAsyncConnect("127.0.0.1", 6379));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// examples/adapters/hiredis.h with a Redis server: pipelined commands, two connections at once, a
+// examples/adapters/volt_hiredis.h with a Redis server: pipelined commands, two connections at once, a
 // command that is given up, and a connection after that.
 //
 //     hiredis SOCKET
@@ -11,7 +11,7 @@
 // connected again: PONG
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
-#include "examples/adapters/hiredis.h"
+#include "examples/adapters/volt_hiredis.h"
 #include <signal.h>
 #include <stdio.h>
 
