@@ -21,9 +21,10 @@
 // A task must not run a loop of its own on the same context, as gtk_dialog_run does: volt stands
 // still until that loop has ended.
 //
-// An end that does not block the loop: volt_shutdown(rt, 0) cancels all tasks and returns their
-// number. They clean up while the loop runs on. After the last one the source calls the function of
-// g_source_set_callback, if there is one, and is removed from the loop.
+// An end that does not block the loop: volt_shutdown in a task, or volt_shutdown(rt, 0) in a
+// callback, which also logs the tasks that are left. All tasks are cancelled, and clean up while
+// the loop runs on. After the last one the source calls the function of g_source_set_callback, if
+// there is one, and is removed from the loop; from then on volt_shutdown returns 0 at once.
 #ifndef VOLT_GLIB_H
 #define VOLT_GLIB_H
 

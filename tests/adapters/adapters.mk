@@ -44,3 +44,11 @@ build/check/adapter-%: tests/adapters/%.sh bench/tools/server.sh | $(NEEDS_OF_AD
 	@mkdir -p $(@D)
 	timeout 300 sh tests/adapters/$*.sh build/adapters
 	@touch $@
+
+# ---- the adapters of curl, cares, glib and hiredis
+NEEDS_OF_curl := lib-curl curl nginx openssl valgrind
+NEEDS_OF_cares := lib-cares dnsmasq valgrind
+NEEDS_OF_glib := lib-glib valgrind strace
+NEEDS_OF_hiredis := lib-hiredis redis-server valgrind
+$(foreach a,curl cares glib hiredis,$(eval build/check/adapter-$a: | $(NEEDS_OF_$a:%=need-%)))
+build/check/adapter-curl: build/examples/06_http

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// examples/adapters/volt_hiredis.h with a Redis server: pipelined commands, two connections at once, a
-// command that is given up, and a connection after that.
+// A Redis client by volt_hiredis.h: pipelined commands, two connections at once, a command that is
+// given up, and a connection after that. 09_redis.c does the same without hiredis.
 //
-//     hiredis SOCKET
+//     cc -O2 -I. -pthread examples/adapters/hiredis.c -o hiredis -lhiredis
+//     ./hiredis SOCKET      a unix socket, such as /run/redis/redis-server.sock
 //
 // Expected output:
 // pipelined: OK 41 42 1
