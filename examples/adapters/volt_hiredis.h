@@ -67,7 +67,7 @@ static inline int volt_hiredis__error(const redisAsyncContext *ac) {
 static inline void volt_hiredis__cleanup(void *at) {
     volt_hiredis *h = (volt_hiredis *)at;
     volt_hiredis__want(h, 0);
-    if (h->rc == 0) h->rc = volt_hiredis__error(h->ac);
+    if (h->rc == 0 && h->ac->c.err) h->rc = volt_hiredis__error(h->ac);
     snprintf(h->why, sizeof h->why, "%s", h->ac->c.errstr);
     h->ac = NULL;
 }
@@ -96,10 +96,10 @@ static inline int volt_hiredis_open(volt_hiredis *h, redisAsyncContext *ac) {
 // callbacks count down.
 //   where  : inside the task of the connection
 //   returns: 0 | -ECANCELED: nothing is lost, and the replies are still outstanding | an error that
-//            has ended the connection: -ECONNREFUSED before it was established, -ECONNRESET, or
-//            -EPROTO for something else than Redis; h->why has the text. -ECONNRESET also after a
-//            redisAsyncDisconnect. The callbacks of all outstanding commands have been called with
-//            no reply | -ENOMEM, -ENOSPC: the socket cannot be waited for; close the connection
+//            has ended the connection, after the callbacks of all outstanding commands, which have
+//            no reply: -ECONNREFUSED if it was not established yet, -ECONNRESET, or -EPROTO if the
+//            server is not Redis; h->why has the text | -ENOTCONN: the program has closed it |
+//            -ENOMEM, -ENOSPC: the socket cannot be waited for; volt_hiredis_close comes next
 //   wakes  : when the server has sent something, or has room for a command
 //   memory : hiredis allocates the replies, which are valid inside their callbacks only
 static inline VOLT_POLL volt_hiredis_run(volt_cx *cx, volt_hiredis *h, const int *n_owed) {
@@ -110,7 +110,7 @@ static inline VOLT_POLL volt_hiredis_run(volt_cx *cx, volt_hiredis *h, const int
         if (h->ev.events & ~(uint32_t)VOLT_OUT) redisAsyncHandleRead(h->ac);
         if (h->ac && (h->ev.events & VOLT_OUT)) redisAsyncHandleWrite(h->ac);
     }
-    VOLT_END(h->rc);
+    VOLT_END(h->rc < 0 || *n_owed <= 0 ? h->rc : -ENOTCONN);
 }
 // Closes the connection, if it is open. Callbacks of outstanding commands are called, without a
 // reply. A command of these callbacks is refused by hiredis.
