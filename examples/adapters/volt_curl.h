@@ -53,25 +53,26 @@ typedef struct volt_curl {
     volt_time until;  // `due`, as the leader knows it
     CURLM *multi;
     volt_pollset set;
-    volt_mutex lead;
-    volt_mutex lock;
-    volt_notify changed; // another task may have moved `due`
+    volt_mutex lead, lock; // see above
+    volt_notify changed;   // another task may have moved `due`
     // under lock
     volt_time due; // libcurl wants to be called
     int error;     // of a socket that could not be waited for, or 0
+    struct volt_curl_transfer *first; // of the transfers in progress
 } volt_curl;
 
-// One transfer, in the state of its task.
+// One transfer, in the state of its task. An awaited transfer must not be moved.
 typedef struct volt_curl_transfer {
     volt_frame frame;
     volt_arm ended_arm, lead_arm;
     volt_shield shield;
     volt_event ended;
     volt_curl *home;
+    struct volt_curl_transfer *next, **link; // under lock; link: the pointer to this one
     CURL *easy;
     CURLcode code; // the result of libcurl, if volt_curl_perform has not returned -ECANCELED,
                    // -ETIMEDOUT of a volt_within, or -EINVAL; for curl_easy_strerror
-    int is_ended;  // under lock; set by a leader
+    int is_ended;  // under lock: libcurl does not have it
     int result, rc;
 } volt_curl_transfer;
 
@@ -84,7 +85,8 @@ static inline int volt_curl__on_socket(CURL *easy, curl_socket_t fd, int action,
     int rc = volt_pollset_set(&c->set, fd, want[action]);
     (void)easy, (void)of_socket;
     if (rc < 0) c->error = rc;
-    return rc < 0 ? -1 : 0;
+    if (rc < 0) volt_notify_all(&c->changed); // this may be a call of volt_curl_resume
+    return 0; // after -1 libcurl 7.88 would use handles that were freed
 }
 static inline int volt_curl__on_timer(CURLM *multi, long ms, void *user) {
     volt_curl *c = (volt_curl *)user;
@@ -117,8 +119,8 @@ static inline int volt_curl__error(CURL *easy, CURLcode code) {
         curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);
         return os_error > 0 ? -(int)os_error : -ECONNREFUSED;
     case CURLE_OUT_OF_MEMORY: return -ENOMEM;
+    case CURLE_UNSUPPORTED_PROTOCOL: return -EPROTONOSUPPORT;
     case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_BAD_FUNCTION_ARGUMENT: return -EINVAL;
     default: return -EIO;
     }
@@ -128,18 +130,29 @@ static inline int volt_curl__add(volt_curl *c, volt_curl_transfer *t, CURL *easy
     if (rc != CURLM_OK) return rc == CURLM_OUT_OF_MEMORY ? -ENOMEM : -EINVAL;
     curl_easy_setopt(easy, CURLOPT_PRIVATE, t); // after a handle in use was refused
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    t->home = c;
     t->easy = easy;
-    t->code = CURLE_OK;
-    t->is_ended = t->result = 0;
+    t->is_ended = 0;
     memset(&t->ended, 0, sizeof t->ended);
+    t->next = c->first;
+    t->link = &c->first;
+    if (c->first) c->first->link = &t->next;
+    c->first = t;
     return 0;
 }
-// Gives up a transfer. Blocks during its look-up, until the thread of libcurl has ended.
+// Takes a transfer out. Blocks during its look-up, until the thread of libcurl has ended.
 static inline int volt_curl__remove(void *transfer) {
     volt_curl_transfer *t = (volt_curl_transfer *)transfer;
+    *t->link = t->next;
+    if (t->next) t->next->link = t->link;
     curl_multi_remove_handle(t->home->multi, t->easy);
+    t->is_ended = 1;
     return 0;
+}
+static inline void volt_curl__end(volt_curl_transfer *t, CURLcode code, int result) {
+    volt_curl__remove(t);
+    t->code = code;
+    t->result = result;
+    volt_event_set(&t->ended); // *t may be gone from here on
 }
 // Passes events and a deadline that has passed to libcurl, and ends transfers. By the leader.
 static inline void volt_curl__act(volt_curl *c) {
@@ -154,20 +167,14 @@ static inline void volt_curl__act(volt_curl *c) {
         c->due = VOLT_NEVER;
         curl_multi_socket_action(c->multi, CURL_SOCKET_TIMEOUT, 0, &left);
     }
-    // After a socket that could not be waited for, libcurl ends each transfer when it comes to it.
-    if (c->error < 0) curl_multi_perform(c->multi, &left);
     for (CURLMsg *m; (m = curl_multi_info_read(c->multi, &left)) != NULL;) {
         volt_curl_transfer *t = NULL;
-        CURL *easy = m->easy_handle;
-        CURLcode code = m->data.result; // *m is gone after the removal
-        curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)(void *)&t);
-        curl_multi_remove_handle(c->multi, easy);
-        t->code = code;
-        t->result = volt_curl__error(easy, code);
-        if (code == CURLE_ABORTED_BY_CALLBACK && c->error < 0) t->result = c->error;
-        t->is_ended = 1;
-        volt_event_set(&t->ended); // *t may be gone from here on
+        CURLcode code = m->data.result;
+        curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)(void *)&t);
+        volt_curl__end(t, code, volt_curl__error(t->easy, code));
     }
+    // It may belong to any of them.
+    while (c->error < 0 && c->first) volt_curl__end(c->first, CURLE_COULDNT_CONNECT, c->error);
     c->error = 0;
     c->seen = volt_notify_count(&c->changed);
     c->until = c->due;
@@ -205,10 +212,9 @@ static inline VOLT_POLL volt_curl__lead(volt_cx *cx, volt_curl *c, volt_curl_tra
 static inline int volt_curl_open(volt_curl *c) {
     memset(c, 0, sizeof *c);
     c->due = VOLT_NEVER;
-    int rc = curl_global_init(CURL_GLOBAL_ALL) == CURLE_OK ? 0 : -ENOMEM;
-    if (rc < 0) return rc;
+    if (curl_global_init(CURL_GLOBAL_ALL) != CURLE_OK) return -ENOMEM;
     c->multi = curl_multi_init();
-    rc = c->multi ? volt_pollset_open(&c->set) : -ENOMEM;
+    int rc = c->multi ? volt_pollset_open(&c->set) : -ENOMEM;
     if (rc < 0) {
         if (c->multi) curl_multi_cleanup(c->multi);
         curl_global_cleanup();
@@ -222,7 +228,7 @@ static inline int volt_curl_open(volt_curl *c) {
 }
 // Closes the common part and the connections that transfers have left open. No transfer may be in
 // progress: their tasks have ended before.
-//   where  : inside a task. May block for a moment, since libcurl says goodbye to some servers
+//   where  : inside a task. May block for a moment: libcurl sends a last command to some servers
 static inline void volt_curl_close(volt_cx *cx, volt_curl *c) {
     curl_multi_cleanup(c->multi); // calls on_socket
     volt_pollset_close(cx, &c->set);
@@ -239,16 +245,18 @@ static inline void volt_curl_close(volt_cx *cx, volt_curl *c) {
 //            -ECONNREFUSED, or another -errno of connect(2)
 //            -ENOENT         no such host
 //            -ETIMEDOUT      a time limit that was set as an option of the handle
+//            -EPROTONOSUPPORT    a scheme that libcurl does not know, or an answer without HTTP
 //            -EINVAL         a URL or handle that is none, or one that is in use
-//            -ENOMEM, -ENOSPC: a socket could not be waited for; then all transfers end so
-//            -EIO            other errors of libcurl
-//            -ECANCELED      given up: the connection was closed, and a part of the body may have
-//                            been received
+//            -ENOMEM, -ENOSPC    a socket could not be waited for; all transfers end so
+//            -EIO            another error of libcurl
+//            -ECANCELED      given up; a part of the body may have been received
 //   wakes  : when the transfer has ended, and, to lead, when sockets or the deadline are due
 //   memory : libcurl allocates for the transfer, and for the connection, which stays open
 static inline VOLT_POLL volt_curl_perform(volt_cx *cx, volt_curl *c, volt_curl_transfer *t,
                                           CURL *easy) {
     VOLT_BEGIN(cx, t);
+    t->home = c;
+    t->is_ended = 1;
     VOLT_AWAIT(t->rc, volt_mutex_lock(cx, &c->lock));
     if (t->rc < 0) VOLT_RETURN(t->rc);
     t->rc = volt_curl__add(c, t, easy);
@@ -276,7 +284,7 @@ typedef struct volt_curl_resumer {
 } volt_curl_resumer;
 // Goes on with a transfer whose callback has returned CURL_WRITEFUNC_PAUSE or CURL_READFUNC_PAUSE,
 // and may call that callback at once. Does nothing for one that is not paused, or has ended.
-//   where  : inside a task, while *t exists and its volt_curl_perform has begun
+//   where  : inside a task, while *t exists, after its volt_curl_perform has begun
 //   returns: 0 | -ENOMEM
 static inline VOLT_POLL volt_curl_resume(volt_cx *cx, volt_curl_resumer *r, volt_curl_transfer *t) {
     VOLT_BEGIN(cx, r);

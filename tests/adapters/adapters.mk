@@ -46,9 +46,18 @@ build/check/adapter-%: tests/adapters/%.sh bench/tools/server.sh | $(NEEDS_OF_AD
 	@touch $@
 
 # ---- the adapters of curl, cares, glib and hiredis
-NEEDS_OF_curl := lib-curl curl nginx openssl valgrind
-NEEDS_OF_cares := lib-cares dnsmasq valgrind
-NEEDS_OF_glib := lib-glib valgrind strace
-NEEDS_OF_hiredis := lib-hiredis redis-server valgrind
+NEEDS_OF_curl := clang g++ clang++ lib-curl curl nginx openssl valgrind
+NEEDS_OF_cares := clang g++ clang++ lib-cares dnsmasq valgrind
+NEEDS_OF_glib := clang g++ clang++ lib-glib valgrind strace
+NEEDS_OF_hiredis := clang g++ clang++ lib-hiredis redis-server valgrind
 $(foreach a,curl cares glib hiredis,$(eval build/check/adapter-$a: | $(NEEDS_OF_$a:%=need-%)))
 build/check/adapter-curl: build/examples/06_http
+# The programs are C++ as well, and have no warning that the numbered examples must not have.
+build/adapters/strict/%: examples/adapters/%.c $(ADAPTER_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(FLAGS_gcc) -O2 -I. -pthread $(CFLAGS_$*) -c $< -o $@.o
+	clang -std=gnu11 $(FLAGS_clang) -I. -pthread $(CFLAGS_$*) -fsyntax-only $<
+	g++ $(FLAGS_g++) $(CXX_EXAMPLE_FLAGS) -I. -pthread $(CFLAGS_$*) -fsyntax-only $<
+	clang++ $(FLAGS_clang++) $(CXX_EXAMPLE_FLAGS) -I. -pthread $(CFLAGS_$*) -fsyntax-only $<
+	@touch $@
+$(foreach a,curl cares glib hiredis,$(eval build/check/adapter-$a: build/adapters/strict/$a))

@@ -27,7 +27,10 @@ for form in plain asan tsan; do
 done
 TEST_TIMEOUT_FACTOR=10 timeout 200 valgrind -q --error-exitcode=9 --leak-check=full \
     --errors-for-leak-kinds=definite,possible --log-file="$work/valgrind.%p" \
-    "$bin/plain/test_glib" || fail "valgrind found errors: $(cat "$work"/valgrind.*)"
+    "$bin/plain/test_glib" || {
+    grep -hv '^--' "$work"/valgrind.* >&2 # its own warnings, of system calls that it lacks
+    fail 'valgrind found errors'
+}
 claim 'valgrind finds no error and no leak'
 
 # calls MS  Prints the number of system calls of a test whose task sleeps for MS.

@@ -43,6 +43,9 @@ for form in plain asan tsan; do
 done
 TEST_TIMEOUT_FACTOR=5 timeout 200 valgrind -q --error-exitcode=9 --leak-check=full \
     --errors-for-leak-kinds=definite,possible --log-file="$work/valgrind.%p" \
-    "$bin/plain/test_hiredis" || fail "valgrind found errors: $(cat "$work"/valgrind.*)"
+    "$bin/plain/test_hiredis" || {
+    grep -hv '^--' "$work"/valgrind.* >&2 # its own warnings, of system calls that it lacks
+    fail 'valgrind found errors'
+}
 claim 'valgrind finds no error and no leak'
 stop
