@@ -44,9 +44,8 @@ typedef struct volt_cares {
     volt_time until; // when c-ares must be called
     ares_channel channel;
     volt_pollset set;
-    volt_mutex lead;
-    volt_mutex lock;
-    volt_notify changed; // another task has begun or given up a query
+    volt_mutex lead, lock; // see above
+    volt_notify changed;   // another task has begun or given up a query
     // under lock
     unsigned n_waiting; // queries that are awaited
     int error;          // of a socket that could not be waited for, or 0
@@ -138,7 +137,6 @@ static inline void volt_cares__check(volt_cares *c) {
 }
 static inline int volt_cares__ask(volt_cares *c, volt_cares_query *q, const char *host,
                                   const char *service) {
-    struct ares_addrinfo_hints hints;
     volt_cares__block *b = (volt_cares__block *)malloc(sizeof *b);
     if (!b) return -ENOMEM;
     b->home = c;
@@ -146,10 +144,8 @@ static inline int volt_cares__ask(volt_cares *c, volt_cares_query *q, const char
     q->block = b;
     q->is_ended = q->result = 0;
     memset(&q->ended, 0, sizeof q->ended);
-    memset(&hints, 0, sizeof hints);
-    hints.ai_socktype = SOCK_STREAM; // else each address would come once for each type
     c->n_waiting++;
-    ares_getaddrinfo(c->channel, host, service, &hints, volt_cares__on_answer, b);
+    ares_getaddrinfo(c->channel, host, service, NULL, volt_cares__on_answer, b);
     volt_cares__check(c);
     volt_notify_all(&c->changed);
     return 0;

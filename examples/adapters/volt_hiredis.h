@@ -80,7 +80,6 @@ static inline void volt_hiredis__cleanup(void *at) {
 //   memory : *h must not be moved. The context is the adapter's, and is freed after an error
 static inline int volt_hiredis_open(volt_hiredis *h, redisAsyncContext *ac) {
     int rc = !ac ? -ENOMEM : ac->err ? volt_hiredis__error(ac) : volt_pollset_open(&h->set);
-    h->want = 0;
     h->rc = rc;
     snprintf(h->why, sizeof h->why, "%s", ac ? ac->c.errstr : "");
     if (rc < 0 && ac) redisAsyncFree(ac);

@@ -8,6 +8,13 @@
 #include "full.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
+#include <ares.h>
+static int n_processed; // calls of ares_process_fd
+static void process_fd(ares_channel channel, ares_socket_t in, ares_socket_t out) {
+    __atomic_add_fetch(&n_processed, 1, __ATOMIC_RELAXED);
+    ares_process_fd(channel, in, out);
+}
+#define ares_process_fd process_fd
 #include "examples/adapters/volt_cares.h"
 #include "cancel.h"
 #include "tests/lib/test.h"
@@ -29,7 +36,7 @@ typedef struct {
     volt_frame frame;
     volt_addr from;
     int fd, n;
-    int *n_asked;
+    int *n_asked; // queries for names with l, and for others
     unsigned char msg[512];
 } name_server;
 
@@ -40,8 +47,8 @@ static size_t answer(name_server *s, size_t len) {
     size_t end = HEAD + strnlen((char *)name, len - HEAD) + 5; // the 0, type and class
     CHECK(end <= len && end + sizeof record <= sizeof s->msg);
     int is_v4 = s->msg[end - 3] == 1;
-    if (is_v4) ++*s->n_asked;
-    if (letter == 's' || (letter == 'l' && *s->n_asked == 1)) return 0;
+    int n = s->n_asked[letter != 'l'] += is_v4;
+    if (letter == 's' || (letter == 'l' && n == 1)) return 0;
     s->msg[2] |= 0x84; // an answer, with authority
     s->msg[3] = letter == 'f' ? 2 : letter == 'n' ? 3 : letter == 'r' ? 5 : 0;
     memset(s->msg + 6, 0, 6); // no records
@@ -68,7 +75,7 @@ static void name_server_start(volt_cx *cx, volt_handle *h, int *n_asked, unsigne
                               char at[VOLT_ADDR_TEXT]) {
     name_server s = { .n_asked = n_asked };
     volt_addr here;
-    *n_asked = 0;
+    n_asked[0] = n_asked[1] = 0;
     CHECK_EQ(volt_addr_make(&here, "127.0.0.1", port), 0);
     s.fd = volt_udp_open(&here, NULL);
     CHECK(s.fd >= 0);
@@ -102,7 +109,7 @@ typedef struct {
     volt_addr found[CAP];
     volt_time began;
     volt_counters before, after;
-    int n, i, n_asked, n_fds;
+    int n, i, n_asked[2], n_fds, is_over;
     char where[VOLT_ADDR_TEXT];
 } test;
 
@@ -125,7 +132,8 @@ static void open_at(volt_cares *c, const char *server, int try_ms, int tries) {
     CHECK_EQ(volt_cares_open(c, &options, mask), 0);
     CHECK_EQ(ares_set_servers_ports_csv(c->channel, server), ARES_SUCCESS);
 }
-static void open_dnsmasq(volt_cares *c) { open_at(c, getenv("CARES_SERVER"), 10000, 3); }
+// dnsmasq may lose queries when hundreds of them are sent at once: they are repeated.
+static void open_dnsmasq(volt_cares *c) { open_at(c, getenv("CARES_SERVER"), 1000, 6); }
 static VOLT_POLL resolve(volt_cx *cx, test *s, const char *name) {
     return volt_cares_resolve(cx, &s->resolver, &s->query, name, "80", s->found, CAP);
 }
@@ -216,7 +224,7 @@ TEST(a_name_that_does_not_exist_or_cannot_be_is_an_error) { run(errors); }
 static volt_poll failures(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
     VOLT_BEGIN(cx, s);
-    name_server_start(cx, &s->server, &s->n_asked, (unsigned)atoi(getenv("CARES_UPSTREAM")),
+    name_server_start(cx, &s->server, s->n_asked, (unsigned)atoi(getenv("CARES_UPSTREAM")),
                       s->where);
     open_at(&s->resolver, getenv("CARES_SERVER"), 200, 2);
     VOLT_AWAIT(s->n, resolve(cx, s, "abc.up.test"));
@@ -242,11 +250,11 @@ TEST(a_server_that_fails_or_is_silent_is_an_error_after_its_time) { run(failures
 static volt_poll direct(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
     VOLT_BEGIN(cx, s);
-    name_server_start(cx, &s->server, &s->n_asked, 0, s->where);
+    name_server_start(cx, &s->server, s->n_asked, 0, s->where);
     open_at(&s->resolver, s->where, 100, 3);
     VOLT_AWAIT(s->n, resolve(cx, s, "lossy.test"));
     CHECK_EQ(s->n, 1);
-    CHECK_EQ(s->n_asked, 2);
+    CHECK_EQ(s->n_asked[0], 2);
     VOLT_AWAIT(s->n, resolve(cx, s, "refused.test"));
     CHECK_EQ(s->n, -EAGAIN);
     CHECK(s->query.status == ARES_EREFUSED || s->query.status == ARES_ECONNREFUSED);
@@ -262,17 +270,19 @@ static volt_poll direct(volt_cx *cx, void *arg) {
 }
 TEST(a_lost_query_is_repeated_and_a_missing_server_is_an_error) { run_with(direct, 1); }
 
-// While a server is silent the worker sleeps.
+// While a server is silent the worker sleeps, until the moment at which c-ares has something to do.
 static volt_poll asleep(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
     VOLT_BEGIN(cx, s);
-    name_server_start(cx, &s->server, &s->n_asked, 0, s->where);
-    open_at(&s->resolver, s->where, 100, 2);
+    name_server_start(cx, &s->server, s->n_asked, 0, s->where);
+    open_at(&s->resolver, s->where, 100, 3);
     volt_stats(volt_cx_rt(cx), &s->before);
+    n_processed = 0;
     VOLT_AWAIT(s->n, resolve(cx, s, "silent.test"));
     volt_stats(volt_cx_rt(cx), &s->after);
     CHECK_EQ(s->n, -EAGAIN);
-    CHECK(s->after.polls - s->before.polls <= 20);
+    CHECK(n_processed <= 12);
+    CHECK(s->after.polls - s->before.polls <= 24);
     volt_cares_close(cx, &s->resolver);
     volt_cancel(&s->server);
     VOLT_AWAIT(volt_join(cx, &s->server));
@@ -285,7 +295,7 @@ TEST(a_silent_server_costs_a_few_polls_per_try) { run_with(asleep, 1); }
 static volt_poll given_up(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
     VOLT_BEGIN(cx, s);
-    name_server_start(cx, &s->server, &s->n_asked, 0, s->where);
+    name_server_start(cx, &s->server, s->n_asked, 0, s->where);
     open_at(&s->resolver, s->where, 5000, 4);
     s->n_fds = test_count_fds();
     s->began = volt_now();
@@ -313,7 +323,7 @@ static volt_poll ask_run(volt_cx *cx, void *arg) {
 static volt_poll leader_gives_up(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
     VOLT_BEGIN(cx, s);
-    name_server_start(cx, &s->server, &s->n_asked, 0, s->where);
+    name_server_start(cx, &s->server, s->n_asked, 0, s->where);
     open_at(&s->resolver, s->where, 200, 4);
     s->first = (asker){ .home = &s->resolver, .name = "silent.test", .at_most = VOLT_MS(20) };
     s->second = (asker){ .home = &s->resolver, .name = "lossy.test", .at_most = VOLT_NEVER };
@@ -328,20 +338,54 @@ static volt_poll leader_gives_up(volt_cx *cx, void *arg) {
 }
 TEST(a_query_goes_on_when_the_task_that_led_gives_up) { run_with(leader_gives_up, 1); }
 
+// The first query is at its second try, which is longer than the first try of the second query.
+static volt_poll ask_later(volt_cx *cx, test *s) {
+    asker *a = &s->second;
+    VOLT_BEGIN(cx, a);
+    while (s->n_asked[1] < 2) VOLT_AWAIT(volt_sleep(cx, VOLT_MS(5)));
+    VOLT_AWAIT(a->n, volt_cares_resolve(cx, &s->resolver, &a->query, "lossy.test", "80", a->found,
+                                        4));
+    CHECK_EQ(a->n, 1);
+    CHECK(!s->is_over);
+    VOLT_END(0);
+}
+static volt_poll ask_first(volt_cx *cx, test *s) {
+    asker *a = &s->first;
+    VOLT_BEGIN(cx, a);
+    VOLT_AWAIT(a->n, volt_cares_resolve(cx, &s->resolver, &a->query, "silent.test", "80", a->found,
+                                        4));
+    CHECK_EQ(a->n, -EAGAIN);
+    s->is_over = 1;
+    VOLT_END(0);
+}
+static volt_poll earlier(volt_cx *cx, void *arg) {
+    test *s = (test *)arg;
+    VOLT_BEGIN(cx, s);
+    name_server_start(cx, &s->server, s->n_asked, 0, s->where);
+    open_at(&s->resolver, s->where, 600, 2);
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->left, ask_first(cx, s)),
+                             VOLT_ARM(&s->right, ask_later(cx, s))));
+    CHECK(s->is_over);
+    volt_cares_close(cx, &s->resolver);
+    volt_cancel(&s->server);
+    VOLT_AWAIT(volt_join(cx, &s->server));
+    VOLT_END(0);
+}
+TEST(a_later_query_is_repeated_before_an_earlier_one_ends) { run_with(earlier, 1); }
+
 // The server runs only while the query waits, so that the query has several polls.
 static volt_poll cancelled(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
     VOLT_BEGIN(cx, s);
-    name_server_start(cx, &s->server, &s->n_asked, 0, s->where);
+    name_server_start(cx, &s->server, s->n_asked, 0, s->where);
     open_at(&s->resolver, s->where, 20, 4);
     s->n_fds = test_count_fds();
     while (cancel_next(&s->at)) {
-        s->n_asked = 0;
+        s->n_asked[0] = 0;
         VOLT_AWAIT(s->n, CANCEL_AT(cx, &s->at, resolve(cx, s, "lossy.test")));
         CHECK_EQ(s->n, cancel_came(&s->at) ? -ECANCELED : 1);
         CHECK_EQ(test_count_fds(), s->n_fds);
         if (s->n > 0) break;
-        s->n_asked = 0;
         VOLT_AWAIT(s->n, resolve(cx, s, "abc.test"));
         CHECK_EQ(s->n, 1);
         s->i++;

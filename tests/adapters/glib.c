@@ -9,6 +9,7 @@
 
 #include <glib-unix.h>
 #include <pthread.h>
+#include <sys/socket.h>
 
 typedef struct {
     volt_rt *rt;
@@ -168,6 +169,7 @@ static volt_poll wait_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, c);
     VOLT_AWAIT(c->n, volt_event_wait(cx, &c->home->event));
     CHECK(pthread_equal(pthread_self(), c->home->thread));
+    c->home->n_shared += c->n == 0;
     if (c->n == 0) g_main_loop_quit(c->home->loop);
     VOLT_END(c->n);
 }
@@ -311,13 +313,16 @@ TEST(tasks_move_to_another_context_with_their_runtime) {
     CHECK_EQ(VOLT_RT_SPAWN(h->rt, NULL, wait_run, (counter){ .home = h }), 0);
     after(h, 2, move_to_a_new_context);
     g_main_loop_run(h->loop);
+    volt_event_set(&h->event); // no source sees it
+    while (g_main_context_iteration(h->context, FALSE)) {}
+    CHECK_EQ(h->n_shared, 0);
     g_main_loop_unref(h->loop);
     g_main_context_unref(h->context);
-    volt_event_set(&h->event); // no source sees it
     h->context = g_main_context_new();
     h->loop = g_main_loop_new(h->context, FALSE);
     h->source = volt_glib_attach(h->rt, h->context, 1);
     g_main_loop_run(h->loop);
+    CHECK_EQ(h->n_shared, 1);
     close_home(h);
 }
 TEST(two_runtimes_share_a_loop) {

@@ -29,6 +29,7 @@ typedef struct {
     volt_arm left, right;
     cancel_point at;
     volt_handle handles[20];
+    volt_counters before, after;
     connection one, two;
     int i, rc, listener, fd, n_fds;
     char big[64];
@@ -163,6 +164,21 @@ static volt_poll given_up(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 TEST(a_blocking_command_is_given_up_with_its_connection) { run(given_up); }
+
+static volt_poll asleep(volt_cx *cx, void *arg) {
+    test *s = (test *)arg;
+    VOLT_BEGIN(cx, s);
+    open_one(&s->one);
+    ask(&s->one, "BLPOP nothing 0");
+    volt_stats(volt_cx_rt(cx), &s->before);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(200), replies(cx, &s->one)));
+    volt_stats(volt_cx_rt(cx), &s->after);
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    CHECK(s->after.polls - s->before.polls <= 6);
+    volt_hiredis_close(cx, &s->one.at);
+    VOLT_END(0);
+}
+TEST(a_wait_for_a_reply_costs_a_few_polls) { run_with(asleep, 1); }
 
 static volt_poll served(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
