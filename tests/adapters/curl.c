@@ -3,7 +3,7 @@
 // and with servers of this program that end badly or are slow. From the environment, all on
 // 127.0.0.1:
 //   CURL_EXAMPLE     06_http
-//   CURL_HTTP        nginx, with the files /data and /part
+//   CURL_HTTP        nginx, with the files /data, /part and /bit
 //   CURL_HTTPS       the same with TLS and HTTP/2; its certificate is the file CURL_AUTHORITY
 //   CURL_UNTRUSTED   the same with another certificate
 //   CURL_DYING       the address of a further nginx, by the configuration CURL_DYING_FILE, which a
@@ -26,7 +26,7 @@
 #define WRITE(x_, v_) __atomic_store_n(&(x_), (v_), __ATOMIC_RELEASE)
 
 static const char pattern[] = "0123456789abcdef\n"; // /data repeats it
-enum { PATTERN = sizeof pattern - 1, DATA = 1 << 20, PART = 10000 };
+enum { PATTERN = sizeof pattern - 1, DATA = 1 << 20, PART = 10000, BIT = 100 };
 
 static void on_log(void *user, int item, const char *text) {
     (void)user;
@@ -89,6 +89,12 @@ static volt_poll fetch_run(volt_cx *cx, void *arg) {
     curl_easy_getinfo(f->easy, CURLINFO_HTTP_VERSION, &f->version);
     curl_easy_cleanup(f->easy);
     VOLT_END(f->rc);
+}
+// The same; it must end before another one.
+static volt_poll fetch_run_before(volt_cx *cx, fetch *f, const fetch *other) {
+    volt_poll p = fetch_run(cx, f);
+    if (!volt_is_pending(p) && f->rc == 0) CHECK(other->n_bytes < PART);
+    return p;
 }
 static void expect(const fetch *f, size_t n_bytes) {
     CHECK_EQ(f->rc, 0);
@@ -378,6 +384,51 @@ static volt_poll silence(volt_cx *cx, void *arg) {
 }
 TEST(a_silent_server_costs_a_few_polls_until_the_time_limit) { run_with(silence, 1); }
 
+// A server that ends a connection which it has left open.
+typedef struct {
+    volt_frame frame;
+    int listener, fd, n;
+    char request[2000];
+} leaving_server;
+static volt_poll leaving_run(volt_cx *cx, void *arg) {
+    static const char says[] = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n0123";
+    leaving_server *s = (leaving_server *)arg;
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->fd, volt_accept(cx, s->listener));
+    VOLT_AWAIT(s->n, volt_read(cx, s->fd, s->request, sizeof s->request));
+    VOLT_AWAIT(s->n, volt_write_all(cx, s->fd, says, sizeof says - 1));
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(50)));
+    volt_close(cx, s->fd);
+    volt_close(cx, s->listener);
+    VOLT_END(0);
+}
+static volt_poll left_open(volt_cx *cx, void *arg) {
+    test *s = (test *)arg;
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_curl_open(&s->curl), 0);
+    s->listener = volt_listen("127.0.0.1", 0, NULL);
+    url_of(s->listener, s->url);
+    CHECK_EQ(VOLT_SPAWN(cx, &s->server, leaving_run,
+                        (leaving_server){ .listener = s->listener }), 0);
+    prepare(&s->one, &s->curl, s->url, "");
+    VOLT_AWAIT(fetch_run(cx, &s->one));
+    expect(&s->one, 4);
+    s->listener = volt_listen("127.0.0.1", 0, NULL); // nothing accepts
+    url_of(s->listener, s->url);
+    prepare(&s->one, &s->curl, s->url, "");
+    s->one.at_most = VOLT_MS(250);
+    volt_stats(volt_cx_rt(cx), &s->before);
+    VOLT_AWAIT(fetch_run(cx, &s->one));
+    volt_stats(volt_cx_rt(cx), &s->after);
+    CHECK_EQ(s->one.rc, -ETIMEDOUT);
+    CHECK(s->after.polls - s->before.polls <= 24);
+    VOLT_AWAIT(volt_join(cx, &s->server));
+    volt_close(cx, s->listener);
+    volt_curl_close(cx, &s->curl);
+    VOLT_END(0);
+}
+TEST(a_connection_left_open_costs_nothing_when_its_server_ends_it) { run_with(left_open, 1); }
+
 // The names of a slow name server: looked up by libcurl, on a thread of its own.
 static int lookup_has_begun, lookup_may_end;
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
@@ -581,6 +632,34 @@ TEST(a_stream_that_is_cancelled_at_any_poll_does_not_harm_another) {
     run_with(stream_cancelled, 1);
 }
 
+// A short transfer, led by the task of a longer one, ends first. If it is cancelled at the poll for
+// its end, it has its result.
+static volt_poll led(volt_cx *cx, void *arg) {
+    test *s = (test *)arg;
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_curl_open(&s->curl), 0);
+    start_pacer(cx, s);
+    while (cancel_next(&s->at)) {
+        prepare(&s->one, &s->curl, s->url, "/part");
+        prepare(&s->two, &s->curl, getenv("CURL_HTTP"), "/bit");
+        VOLT_AWAIT(VOLT_JOIN_ALL(
+            VOLT_ARM(&s->left, fetch_run(cx, &s->one)),
+            VOLT_ARM(&s->right, CANCEL_AT(cx, &s->at, fetch_run_before(cx, &s->two, &s->one)))));
+        expect(&s->one, PART);
+        if (s->two.rc == 0) expect(&s->two, BIT);
+        if (s->two.rc == 0 && cancel_came(&s->at)) s->i++;
+    }
+    CHECK_EQ(s->two.rc, 0);
+    CHECK_EQ(s->i, 1);
+    volt_curl_close(cx, &s->curl);
+    volt_cancel(&s->server);
+    VOLT_AWAIT(volt_join(cx, &s->server));
+    VOLT_END(0);
+}
+TEST(a_transfer_that_another_task_leads_ends_by_itself_and_keeps_its_result) {
+    run_with(led, 1);
+}
+
 // The second transfer begins when the first one has the handle, and is far from its end.
 static volt_poll perform_later(volt_cx *cx, test *s) {
     fetch *f = &s->two;
@@ -751,17 +830,21 @@ TEST(a_socket_that_cannot_be_waited_for_ends_the_transfers_and_no_later_one) {
 }
 
 static volt_poll no_descriptor(volt_cx *cx, void *arg) {
-    struct rlimit was, none;
+    struct rlimit was, few;
     test *s = (test *)arg;
     VOLT_BEGIN(cx, s);
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &was), 0);
-    none = was;
-    none.rlim_cur = (rlim_t)dup(0);
-    close((int)none.rlim_cur);
-    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-    s->n = volt_curl_open(&s->curl);
-    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &was), 0);
-    CHECK(s->n == -EMFILE || s->n == -ENOMEM); // -ENOMEM: curl_multi_init does not tell
+    few = was;
+    few.rlim_cur = (rlim_t)dup(0);
+    close((int)few.rlim_cur);
+    for (s->n = -1; s->n < 0; few.rlim_cur++, s->i++) { // one more descriptor each time
+        CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+        s->n = volt_curl_open(&s->curl);
+        CHECK_EQ(setrlimit(RLIMIT_NOFILE, &was), 0);
+        CHECK(s->n == 0 || s->n == -EMFILE || s->n == -ENOMEM); // -ENOMEM: of curl_multi_init
+    }
+    CHECK(s->i > 1);
+    volt_curl_close(cx, &s->curl);
     VOLT_END(0);
 }
 TEST(an_open_without_descriptors_leaves_nothing_behind) { run_with(no_descriptor, 1); }

@@ -71,6 +71,7 @@ serve() {
 mkdir "$work/www"
 yes 0123456789abcdef | head -c 1048576 >"$work/www/data"
 head -c 10000 "$work/www/data" >"$work/www/part"
+head -c 100 "$work/www/data" >"$work/www/bit"
 certificate good
 certificate other
 serve
