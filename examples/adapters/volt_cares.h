@@ -232,7 +232,7 @@ static inline void volt_cares_close(volt_cx *cx, volt_cares *c) {
 }
 
 // Looks up the addresses of a host: of a name, or of a numeric address. service: the name or number
-// of a port. The strings are read at the first poll only.
+// of a port.
 //   where  : inside a task. A query is one task's; each has a volt_cares_query of its own
 //   returns: the number of addresses in `out`, at most `cap`, in the order of RFC 6724 | -ENOENT if
 //            there is no such host or service | -EAGAIN if no server answers in time, or they have

@@ -33,7 +33,7 @@ configuration() {
 daemon off; master_process off; pid $work/$1/pid; error_log $work/$1/log;
 events { worker_connections 256; }
 http {
-    access_log off; root $work/www;
+    access_log off; root $work/www; client_header_timeout 300; send_timeout 300;
     client_body_temp_path $work/$1/t1; proxy_temp_path $work/$1/t2; fastcgi_temp_path $work/$1/t3;
     uwsgi_temp_path $work/$1/t4; scgi_temp_path $work/$1/t5;
 $2
@@ -49,7 +49,7 @@ serve() {
     server {
         listen 127.0.0.1:$base; listen 127.0.0.1:$((base + 1)) ssl http2;
         ssl_certificate $work/good.pem; ssl_certificate_key $work/good.key;
-        location /slow/ { limit_rate 4m; alias $work/www/; }
+        location /slow/ { limit_rate 1m; alias $work/www/; }
     }
     server {
         listen 127.0.0.1:$((base + 2)) ssl http2;
@@ -69,7 +69,7 @@ serve() {
 }
 
 mkdir "$work/www"
-yes 0123456789abcdef | head -c 1048576 >"$work/www/data"
+yes 0123456789abcdef | head -c 262144 >"$work/www/data"
 head -c 10000 "$work/www/data" >"$work/www/part"
 head -c 100 "$work/www/data" >"$work/www/bit"
 certificate good
@@ -95,7 +95,7 @@ diff "$work/want" "$work/out" || fail 'curl: not the expected output'
 claim 'the program prints the output that it promises'
 timeout 20 "$bin/plain/curl" 10 "$CURL_AUTHORITY" "$CURL_HTTPS/data" "$CURL_UNTRUSTED/data" \
     >"$work/out" || fail "curl: exit status $?"
-[ "$(head -n 1 "$work/out")" = '200, 1048576 bytes' ] &&
+[ "$(head -n 1 "$work/out")" = '200, 262144 bytes' ] &&
     grep -q '^SSL peer certificate' "$work/out" || fail "curl: HTTPS: $(cat "$work/out")"
 claim 'the program fetches a page over HTTPS and refuses a certificate'
 
