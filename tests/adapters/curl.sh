@@ -71,7 +71,6 @@ serve() {
 mkdir "$work/www"
 yes 0123456789abcdef | head -c 262144 >"$work/www/data"
 head -c 10000 "$work/www/data" >"$work/www/part"
-head -c 100 "$work/www/data" >"$work/www/bit"
 certificate good
 certificate other
 serve
@@ -83,6 +82,7 @@ CURL_AUTHORITY=$work/good.pem CURL_DYING_FILE=$work/dying.conf
 export CURL_EXAMPLE CURL_HTTP CURL_HTTPS CURL_UNTRUSTED CURL_DYING CURL_AUTHORITY CURL_DYING_FILE
 
 # A server that is stopped answers nothing: the kernel accepts its connections.
+: >"$work/silent"
 "$bin/../examples/06_http" 0 >"$work/silent" &
 silent=$!
 until grep -q '^port' "$work/silent"; do sleep 0.1; done

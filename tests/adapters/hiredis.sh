@@ -17,6 +17,7 @@ claim() { echo "$name: $*"; }
 serve() {
     for attempt in 1 2 3 4 5 6 7 8; do
         REDIS_PORT=$(((($$ + attempt) * 7919) % 25000 + 7000))
+        : >"$work/log"
         redis-server --port "$REDIS_PORT" --bind 127.0.0.1 --unixsocket "$work/redis" \
             --dir "$work" --save '' >"$work/log" &
         server=$!
