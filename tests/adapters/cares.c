@@ -471,9 +471,9 @@ static volt_poll no_room(volt_cx *cx, void *arg) {
 TEST(a_socket_that_cannot_be_waited_for_is_an_error) { run_with(no_room, 1); }
 
 static volt_poll no_descriptor(volt_cx *cx, void *arg) {
-    struct rlimit was, none;
     test *s = (test *)arg;
     VOLT_BEGIN(cx, s);
+    struct rlimit was, none; // no await below
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &was), 0);
     none = was;
     none.rlim_cur = (rlim_t)dup(0);

@@ -787,9 +787,9 @@ TEST(a_socket_that_cannot_be_waited_for_ends_the_transfers_and_no_later_one) {
 }
 
 static volt_poll no_descriptor(volt_cx *cx, void *arg) {
-    struct rlimit was, few;
     test *s = (test *)arg;
     VOLT_BEGIN(cx, s);
+    struct rlimit was, few; // no await below
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &was), 0);
     few = was;
     few.rlim_cur = (rlim_t)dup(0);

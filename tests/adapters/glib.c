@@ -217,7 +217,7 @@ static gint counting_poll(GPollFD *fds, guint n, gint ms) {
 }
 static volt_poll idle_run(volt_cx *cx, void *arg) {
     counter *c = (counter *)arg;
-    const char *ms = getenv("IDLE_MS");
+    const char *const ms = getenv("IDLE_MS");
     VOLT_BEGIN(cx, c);
     c->home->n_polls = 0;
     VOLT_AWAIT(volt_sleep(cx, VOLT_MS(ms ? atoi(ms) : 300)));
