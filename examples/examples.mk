@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT OR 0BSD
-# ---- examples: those that need more than libc run in `make check`, with real clients, servers and
-# libraries, see tests/tools/examples.sh; `make examples` runs these alone.
-EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 08_curl 09_redis hiredis 13_chat 16_cares \
-	17_glib 10_from_cpp-g++ 10_from_cpp-clang++ 10_from_cpp-leaks 15_dashboard 15_dashboard-leaks)
-GLIB_CFLAGS = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags glib-2.0 2>/dev/null))
-EXAMPLE_NEEDS := need-curl need-wrk need-h2load need-nc need-redis-server need-python3 \
-	need-lib-curl need-lib-hiredis need-lib-cares need-lib-glib need-lib-ssl
+# ---- examples: those that need more than libc run in `make check`, with real clients and servers,
+# see tests/tools/examples.sh; `make examples` runs these alone.
+EXAMPLE_CHECKS := $(addprefix example-,03_echo 06_http 09_redis 13_chat \
+	10_from_cpp-g++ 10_from_cpp-clang++ 10_from_cpp-leaks 15_dashboard 15_dashboard-leaks)
+EXAMPLE_NEEDS := need-curl need-wrk need-h2load need-nc need-redis-server need-python3 need-lib-ssl
 PACKAGE_h2load := nghttp2-client
 PACKAGE_nc := netcat-openbsd
 
@@ -17,16 +15,16 @@ examples: need-g++ need-clang++ $(EXAMPLE_NEEDS)
 # ---- programs of full length: each has a script of its own, which runs it against real peers. They
 # are part of `make examples` alone.
 PROGRAMS := $(basename $(notdir $(wildcard examples/programs/*.c examples/programs/*.cpp)))
-PROGRAM_CHECKS := $(PROGRAMS:%=program-%) example-18_proxy
+PROGRAM_CHECKS := $(PROGRAMS:%=program-%) example-08_proxy
 build/check/program-%: build/programs/% tests/tools/programs/%.sh bench/tools/server.sh
 	@mkdir -p $(@D)
 	timeout 120 tests/tools/programs/$*.sh build/programs
 	@touch $@
 # The script serves both forms of the proxy.
-build/check/example-18_proxy: build/examples/18_proxy tests/tools/programs/proxy.sh \
+build/check/example-08_proxy: build/examples/08_proxy tests/tools/programs/proxy.sh \
 		bench/tools/server.sh
 	@mkdir -p $(@D)
-	timeout 120 tests/tools/programs/proxy.sh build/examples 18_proxy
+	timeout 120 tests/tools/programs/proxy.sh build/examples 08_proxy
 	@touch $@
 build/programs/%: examples/programs/%.c volt.h \
 		$(wildcard examples/programs/*.h examples/adapters/*.h)
@@ -45,7 +43,7 @@ NEEDS_OF_supervisor := strace valgrind pgrep
 NEEDS_OF_udp_relay := socat iperf3 python3
 NEEDS_OF_unix_server := python3 socat
 $(foreach p,$(PROGRAMS),$(eval build/check/program-$p: | $(NEEDS_OF_$p:%=need-%)))
-build/check/example-18_proxy: | $(NEEDS_OF_proxy:%=need-%)
+build/check/example-08_proxy: | $(NEEDS_OF_proxy:%=need-%)
 build/check/program-dns: tests/tools/programs/dns.py
 $(addprefix build/check/program-,broker serial shipper unix_server): tests/tools/programs/peers.sh
 PACKAGE_dig := dnsutils
@@ -57,7 +55,6 @@ build/check/example-%: build/examples/% tests/tools/examples.sh bench/tools/serv
 	@mkdir -p $(@D)
 	timeout 120 tests/tools/examples.sh build/examples $*
 	@touch $@
-build/check/example-08_curl: build/examples/06_http
 EXAMPLE_SERVERS := 03_echo 06_http 13_chat 15_dashboard
 $(EXAMPLE_SERVERS:%=build/examples/%): examples/03_server.h
 $(EXAMPLE_SERVERS:%=build/check/example-%): tests/tools/servers.py build/examples/accept_fails.so
@@ -68,13 +65,6 @@ build/examples/06_http: examples/06_http.h
 build/examples/15_dashboard: examples/06_http.h examples/15_dashboard.h
 build/check/example-15_dashboard build/check/example-15_dashboard-leaks: tests/tools/dashboard.py
 build/check/example-15_dashboard-leaks: tests/tools/servers.py
-build/examples/16_cares: examples/16_name_server.h
-build/examples/08_curl: EXAMPLE_LIBS := -lcurl
-build/examples/hiredis: tests/adapters/hiredis.c examples/adapters/volt_hiredis.h volt.h
-	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -O2 -Wall -Wextra -I. -pthread $< -lhiredis -o $@
-build/examples/16_cares: EXAMPLE_LIBS := -lcares
-build/examples/17_glib: EXAMPLE_LIBS = $(GLIB_CFLAGS) -lglib-2.0
 build/examples/10_from_cpp-%: examples/10_from_cpp.cpp volt.h
 	@mkdir -p $(@D)
 	$* -std=c++17 -O2 $(FLAGS_$*) $< -I. -pthread -o $@
@@ -122,7 +112,7 @@ build/check/doc-%:
 build/check/cxx-%:
 	@mkdir -p $(@D)
 	$(firstword $(subst -, ,$*)) $(FLAGS_$(firstword $(subst -, ,$*))) $(CXX_EXAMPLE_FLAGS) \
-		-I. -pthread $(GLIB_CFLAGS) -fsyntax-only $(patsubst $(firstword $(subst -, ,$*))-%,%,$*)
+		-I. -pthread -fsyntax-only $(patsubst $(firstword $(subst -, ,$*))-%,%,$*)
 	@touch $@
 
 # ---- gdb: examples/gdb/volt.py on a program whose tasks are known, see tests/tools/gdb.sh.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// The proxy of examples/18_proxy.c from C++17: each connection is relayed to another address, in
+// The proxy of examples/08_proxy.c from C++17: each connection is relayed to another address, in
 // both directions. The state of a task is a plain struct; what a connection owns is a C++ object
 // behind a pointer, whose destructor closes the descriptors.
 //

@@ -59,3 +59,20 @@ build/adapters/plain/https_%: examples/adapters/https.c examples/03_server.h exa
 	@mkdir -p $(@D)
 	$(CC) $(ADAPTER_CFLAGS) -O2 $(TLS_FLAGS) $< -o $@ $(LIBS_$*)
 build/adapters/plain/openssl build/adapters/plain/mbedtls: examples/03_server.h
+
+# ---- the adapters of curl, cares, glib and hiredis
+NEEDS_OF_curl := clang g++ clang++ lib-curl curl nginx openssl valgrind
+NEEDS_OF_cares := clang g++ clang++ lib-cares dnsmasq valgrind
+NEEDS_OF_glib := clang g++ clang++ lib-glib valgrind strace
+NEEDS_OF_hiredis := clang g++ clang++ lib-hiredis redis-server valgrind
+$(foreach a,curl cares glib hiredis,$(eval build/check/adapter-$a: | $(NEEDS_OF_$a:%=need-%)))
+build/check/adapter-curl: build/examples/06_http
+# The programs are C++ as well, and have no warning that the numbered examples must not have.
+build/adapters/strict/%: examples/adapters/%.c $(ADAPTER_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(FLAGS_gcc) -O2 -I. -pthread $(CFLAGS_$*) -c $< -o $@.o
+	clang -std=gnu11 $(FLAGS_clang) -I. -pthread $(CFLAGS_$*) -fsyntax-only $<
+	g++ $(FLAGS_g++) $(CXX_EXAMPLE_FLAGS) -I. -pthread $(CFLAGS_$*) -fsyntax-only $<
+	clang++ $(FLAGS_clang++) $(CXX_EXAMPLE_FLAGS) -I. -pthread $(CFLAGS_$*) -fsyntax-only $<
+	@touch $@
+$(foreach a,curl cares glib hiredis,$(eval build/check/adapter-$a: build/adapters/strict/$a))

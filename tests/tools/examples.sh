@@ -302,19 +302,11 @@ case $name in
     same 'a byte a second' 408 "$(statuses <"$work/slow")"
     http_stop
     ;;
-08_curl)
-    start "$bin/06_http"
-    golden 08_curl.c "$bin/08_curl" "http://127.0.0.1:$port"
-    stop
-    ;;
-09_redis | hiredis)
+09_redis)
     redis-server --port 0 --unixsocket "$work/redis" --dir "$work" --save '' >"$work/log" &
     server=$!
     until_has "$work/log" 'ready to accept connections'
-    case $name in
-    09_redis) golden 09_redis.c "$bin/09_redis" "unix:$work/redis" ;;
-    hiredis) golden ../tests/adapters/hiredis.c "$bin/hiredis" "$work/redis" ;;
-    esac
+    golden 09_redis.c "$bin/09_redis" "unix:$work/redis"
     stop
     ;;
 10_from_cpp*) golden 10_from_cpp.cpp "$bin/$name" ;;
@@ -328,8 +320,6 @@ case $name in
     rm "$work"/fifo.*
     chat_slowly
     ;;
-16_cares) golden 16_cares.c "$bin/16_cares" ;;
-17_glib) golden 17_glib.c "$bin/17_glib" ;;
 15_dashboard*)
     # The address sanitizer's library must come first, so nothing can be preloaded.
     misbehave "$([ "$name" = 15_dashboard ] && echo "$bin/accept_fails.so" || echo -)"

@@ -57,8 +57,7 @@ UNIT_LEVEL = $(if $(filter $(TEST_SOURCES:%=gcc-%),$*),-O0,-O2)
 build/check/unit-%:
 	@mkdir -p $(@D)
 	$(firstword $(subst -, ,$*)) -std=gnu11 $(FLAGS_$(firstword $(subst -, ,$*))) -I. -Itests/lib \
-		-pthread $(if $(findstring glib,$*),$(GLIB_CFLAGS)) \
-		$(if $(findstring clang-,$*),-fsyntax-only,$(UNIT_LEVEL) -o $@.o -c) \
+		-pthread $(if $(findstring clang-,$*),-fsyntax-only,$(UNIT_LEVEL) -o $@.o -c) \
 		$(patsubst $(firstword $(subst -, ,$*))-%,%,$*)
 	@touch $@
 build/check/cppcheck:

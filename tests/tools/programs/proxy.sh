@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Runs a proxy, which is examples/18_proxy.c or examples/programs/proxy.cpp, between real clients
+# Runs a proxy, which is examples/08_proxy.c or examples/programs/proxy.cpp, between real clients
 # and servers: nginx and curl, nc, socat. Prints its CPU time beside that of socat and haproxy.
 #
 #   tests/tools/programs/proxy.sh DIRECTORY [PROGRAM]     PROGRAM: default proxy

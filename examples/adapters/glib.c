@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A guest of GLib's main loop: the GUI, D-Bus and other sources there are unaffected, and volt is
-// one source among them. Needs libglib2.0-dev.
+// Tasks in GLib's main loop, by volt_glib.h: timeouts, D-Bus or a GUI go on as before. Everything
+// here runs in the thread of the loop, so tasks may call GLib, and callbacks may spawn. Another
+// thread spawns as well, which wakes the loop.
 //
-// g_unix_fd_add watches volt's descriptor; its callback runs one bounded step. Everything here runs
-// in the thread of the main loop (one worker), so tasks may call GLib, and callbacks may spawn.
-// Another thread spawns as well: that makes the descriptor readable and thereby wakes the loop.
-//
-//     cc -I. -pthread examples/17_glib.c $(pkg-config --cflags --libs glib-2.0) -o glib && ./glib
+//     cc -O2 -I. -pthread examples/adapters/glib.c -o glib $(pkg-config --cflags --libs glib-2.0)
+//     ./glib
 //
 // Expected output:
 // callback: spawns a task
-// task: in the main loop's thread
+// task: in the thread of the loop
 // thread: 20 + 22 = 42
-// task: 3 naps, quits the main loop
+// task: 3 naps and a signal of GLib, then the shutdown
+// task: cancelled
+// loop: all tasks have ended
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
-#include <glib-unix.h>
-#include <glib.h>
+#include "examples/adapters/volt_glib.h"
 #include <pthread.h>
 #include <stdio.h>
 
 typedef struct {
     volt_rt *rt;
     GMainLoop *loop;
-    pthread_t thread; // of the main loop
-    volt_token sum_is_known;
+    pthread_t thread; // of the loop
+    volt_event sum_is_known;
     int64_t sum;
 } app;
 
@@ -38,11 +37,13 @@ typedef struct {
 static volt_poll napper_run(volt_cx *cx, void *arg) {
     napper *n = (napper *)arg;
     VOLT_BEGIN(cx, n);
-    if (pthread_equal(pthread_self(), n->home->thread)) printf("task: in the main loop's thread\n");
+    if (pthread_equal(pthread_self(), n->home->thread)) printf("task: in the thread of the loop\n");
     for (n->n = 0; n->n < 3; n->n++) VOLT_AWAIT(volt_sleep(cx, VOLT_MS(5)));
-    VOLT_AWAIT(volt_token_wait(cx, &n->home->sum_is_known));
-    printf("task: %d naps, quits the main loop\n", n->n);
-    g_main_loop_quit(n->home->loop);
+    VOLT_AWAIT(volt_event_wait(cx, &n->home->sum_is_known)); // a callback of GLib sets it
+    printf("task: %d naps and a signal of GLib, then the shutdown\n", n->n);
+    (void)volt_shutdown(n->home->rt, 0); // begins it
+    VOLT_AWAIT(n->n, volt_sleep_forever(cx));
+    printf("task: %s\n", n->n == -ECANCELED ? "cancelled" : "?");
     VOLT_END(0);
 }
 typedef struct {
@@ -58,11 +59,6 @@ static volt_poll sum_run(volt_cx *cx, void *arg) {
 
 // ---- callbacks of GLib
 
-static gboolean on_volt(gint fd, GIOCondition condition, gpointer user) {
-    app *a = (app *)user;
-    (void)fd, (void)condition;
-    return volt_rt_step(a->rt, 64) < 0 ? G_SOURCE_REMOVE : G_SOURCE_CONTINUE;
-}
 static gboolean on_timeout(gpointer user) {
     app *a = (app *)user;
     printf("callback: spawns a task\n");
@@ -73,7 +69,12 @@ static gboolean on_timeout(gpointer user) {
 static gboolean on_sum(gpointer user) { // sent by the other thread
     app *a = (app *)user;
     printf("thread: 20 + 22 = %d\n", (int)a->sum);
-    volt_token_cancel(&a->sum_is_known);
+    volt_event_set(&a->sum_is_known);
+    return G_SOURCE_REMOVE;
+}
+static gboolean on_end(gpointer user) { // of the runtime
+    printf("loop: all tasks have ended\n");
+    g_main_loop_quit(((app *)user)->loop);
     return G_SOURCE_REMOVE;
 }
 
@@ -92,15 +93,15 @@ int main(void) {
     const volt_config config = { .workers = 1, .is_guest = 1 };
     app a = { .loop = g_main_loop_new(NULL, FALSE), .thread = pthread_self() };
     pthread_t asker;
-    int rc = volt_create(&config, &a.rt);
-    if (rc < 0) return 1;
-    guint source = g_unix_fd_add(volt_rt_fd(a.rt), G_IO_IN, on_volt, &a);
+    if (volt_create(&config, &a.rt) < 0) return 1;
+    GSource *source = volt_glib_attach(a.rt, NULL, 64);
+    g_source_set_callback(source, on_end, &a, NULL);
     g_timeout_add(1, on_timeout, &a);
     if (pthread_create(&asker, NULL, asker_main, &a) != 0) return 1;
     g_main_loop_run(a.loop);
     pthread_join(asker, NULL);
-    g_source_remove(source);
+    volt_glib_detach(source);
     g_main_loop_unref(a.loop);
-    rc = volt_shutdown(a.rt, VOLT_S(1));
+    int rc = volt_shutdown(a.rt, VOLT_S(1)); // there is nothing left to wait for
     return rc == 0 ? volt_destroy(a.rt) : 1;
 }

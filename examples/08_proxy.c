@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // A TCP proxy: relays each connection to another address, in both directions.
 //
-//     cc -O2 -I. -pthread examples/18_proxy.c -o proxy && ./proxy 127.0.0.1:7000 127.0.0.1:80
+//     cc -O2 -I. -pthread examples/08_proxy.c -o proxy && ./proxy 127.0.0.1:7000 127.0.0.1:80
 //
 // SIGUSR1 prints the statistics, with the bytes of connections that have ended. SIGTERM or SIGINT
 // closes the listener; the connections are cut after DRAIN_SECONDS, or by a second signal.
