@@ -44,3 +44,10 @@ build/check/adapter-%: tests/adapters/%.sh bench/tools/server.sh | $(NEEDS_OF_AD
 	@mkdir -p $(@D)
 	timeout 300 sh tests/adapters/$*.sh build/adapters
 	@touch $@
+build/check/adapter-pq: | need-lib-pq need-initdb need-openssl need-valgrind
+need-initdb:
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
+		echo 'initdb: not found; Debian package: postgresql'; exit 1; }
+need-lib-pq:
+	@pkg-config --exists libpq || { \
+		echo 'libpq.pc: not found; Debian packages: pkg-config libpq-dev'; exit 1; }
