@@ -27,7 +27,7 @@
 #include <signal.h>
 
 enum { ECHO_BYTES = 16384, REQUEST_BYTES = 4096, FILE_BYTES = 8192, SCRAPES_MAX = 16 };
-enum { REQUEST_SECONDS = 5, LINGER_SECONDS = 2, STUCK_SECONDS = 5, NUMBER_MAX = 1000000 };
+enum { REQUEST_SECONDS = 5, LINGER_SECONDS = 1, STUCK_SECONDS = 5, NUMBER_MAX = 1000000 };
 enum { LINGER_BYTES = 4 << 20 };
 
 // ---- the configuration
@@ -158,7 +158,6 @@ typedef struct client {
     volt_token_link link;
     volt_timer limit;
     int fd, is_last;    // is_last: the service stops
-    int lingers;        // there may be more on the way
     int64_t n, left;    // left: of the bytes that are dropped at the end
     volt_time idle;
     http_exchange *x;   // of a request
@@ -262,7 +261,6 @@ static volt_poll echo_run(volt_cx *cx, void *arg) {
         c->n = echo_some(cx, c);
         if (c->n == -EAGAIN && !c->is_last) continue;
         if (c->n <= 0) break;
-        c->lingers = c->is_last;
         if (!c->rest) continue;
         VOLT_AWAIT(c->n, volt_within(cx, &c->limit, c->is_last ? VOLT_NEVER : c->idle,
                                      volt_write_all(cx, c->fd, c->rest, (size_t)c->left)));
@@ -272,7 +270,7 @@ static volt_poll echo_run(volt_cx *cx, void *arg) {
     }
     free(c->rest);
     c->left = LINGER_BYTES;
-    if (c->lingers && c->n == -EAGAIN) VOLT_AWAIT(client_linger(cx, c));
+    if (c->is_last && c->n == -EAGAIN) VOLT_AWAIT(client_linger(cx, c));
     client_log("client_left", c);
     volt_close(cx, c->fd);
     COUNT(n_clients, -1);

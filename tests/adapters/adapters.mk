@@ -51,3 +51,6 @@ need-initdb:
 need-lib-pq:
 	@pkg-config --exists libpq || { \
 		echo 'libpq.pc: not found; Debian packages: pkg-config libpq-dev'; exit 1; }
+build/check/adapter-nghttp2: | need-lib-nghttp2 need-lib-ssl need-h2load need-curl need-openssl need-valgrind
+HEADER_nghttp2 := nghttp2/nghttp2.h
+PACKAGE_lib-nghttp2 := libnghttp2-dev

@@ -42,8 +42,9 @@ class Manager:
     """One service and its notifications: a list of (time, dictionary of the lines)."""
 
     def __init__(self, settings='', address=None, watchdog=0, sockets=(), names=None, env=None,
-                 wraps=(), reads=True, log=None, listen_pid=None, watchdog_pid=None):
-        self.messages, self.log_bytes = [], b''
+                 wraps=(), reads=True, log=None, listen_pid=None, watchdog_pid=None,
+                 path='/conf'):
+        self.messages, self.log_bytes, self.path = [], b'', WORK + path
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.notify.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self.address = address if address is not None else WORK + '/notify'
@@ -86,7 +87,7 @@ class Manager:
                     self.env['WATCHDOG_PID'] = str(watchdog_pid)
                 for n in (signal.SIGPIPE, signal.SIGINT):
                     signal.signal(n, signal.SIG_DFL)
-                argv = [*wraps, PROGRAM, WORK + '/conf']
+                argv = [*wraps, PROGRAM, self.path]
                 os.execvpe(argv[0], argv, self.env)
             finally:
                 os._exit(127)
@@ -100,7 +101,7 @@ class Manager:
         return fd
 
     def configure(self, settings):
-        with open(WORK + '/conf', 'w', encoding='ascii') as f:
+        with open(self.path, 'w', encoding='ascii') as f:
             f.write('# of a check\n\nlisten = 127.0.0.1:0\nmetrics = 127.0.0.1:0\n' + settings)
 
     def poll(self):
@@ -284,6 +285,9 @@ def watchdog():
     gaps = [b - a for a, b in zip(times, times[1:])]
     check(max(gaps) < usec / 1e6, 'gaps', gaps)
     check(min(gaps) > usec / 1e6 / 8, 'gaps', gaps)
+    fds = len(os.listdir(f'/proc/{m.pid}/fd'))
+    m.until_message(14, WATCHDOG='1')
+    check(len(os.listdir(f'/proc/{m.pid}/fd')) <= fds, 'a message costs a descriptor')
     m.stop()
     claim('WATCHDOG=1 comes twice in the time of the manager')
     m = Manager(watchdog=usec, watchdog_pid=1)
@@ -397,6 +401,9 @@ def drain():
         began = time.monotonic()
         os.kill(m.pid, signal.SIGTERM)
         check(busy.recv(99) == b'the last words', 'words on their way are lost')
+        for _ in range(20):  # these are dropped; they must not reset the connection
+            busy.sendall(b'more')
+            time.sleep(0.01)
         check(busy.recv(99) == b'', 'it is not closed')
         busy.close()
         check(is_closed(idle), 'an idle client is not closed')
@@ -526,15 +533,16 @@ def metrics():
 # ---- the log and the rest
 
 def logs():
-    m = Manager('log = 7\n')
+    m = Manager('log = 7\n', path='/a \"b\\c')
     m.until_message(READY='1')
     with m.connect() as s:
         echo(s, b'log')
     m.until_logged('event=client_left')
     m.stop()
-    m.log_bytes and [check(re.fullmatch(r'<[3-7]>event=[a-z_]+( [a-z]+=("([^"\\]|\\.)*"|[^ "]+))*', x),
-                           x) for x in m.log_bytes.decode().splitlines()]
+    for line in m.log_bytes.decode().splitlines():
+        check(re.fullmatch(r'<[3-7]>event=[a-z_]+( [a-z]+=("([^"\\]|\\.)*"|[^ "]+))*', line), line)
     check(m.log_bytes.decode().count('event=stopped') == 1, m.log_bytes)
+    check(rf'file="{WORK}/a \"b\\c"' in m.log_bytes.decode(), m.log_bytes)
     claim('in the journal each line has a priority and pairs of key and value')
     with open(WORK + '/plain', 'wb') as f:
         m = Manager(log=f.fileno())
