@@ -54,3 +54,6 @@ need-lib-pq:
 build/check/adapter-nghttp2: | need-lib-nghttp2 need-lib-ssl need-h2load need-curl need-openssl need-valgrind
 HEADER_nghttp2 := nghttp2/nghttp2.h
 PACKAGE_lib-nghttp2 := libnghttp2-dev
+build/check/adapter-sd: | need-lib-systemd need-valgrind
+HEADER_systemd := systemd/sd-event.h
+PACKAGE_lib-systemd := libsystemd-dev
