@@ -469,7 +469,26 @@ TEST(a_guest_that_was_shut_down_leaves_the_loop_alone) {
           0);
     CHECK_EQ(sd_event_loop(s.sd.event), 0);
     CHECK(sd_event_source_get_enabled(s.source, &enabled) >= 0);
-    printf("enabled %d\n", enabled);
+    CHECK_EQ(enabled, SD_EVENT_OFF);
+    guest_close(&s, rt);
+}
+
+static volt_poll sleeper_run(volt_cx *cx, void *arg) {
+    guest_task *g = (guest_task *)arg;
+    VOLT_BEGIN(cx, g);
+    g->of->n = switches();
+    VOLT_AWAIT(g->rc, volt_sleep(cx, VOLT_MS(500)));
+    g->of->n = switches() - g->of->n;
+    CHECK(sd_event_exit(g->of->sd.event, 0) >= 0);
+    VOLT_END(0);
+}
+TEST(an_idle_guest_sleeps) {
+    static test s;
+    if (TEST__IS_SANITIZED) SKIP("the sanitizer has a thread that wakes up");
+    volt_rt *rt = guest_open(&s);
+    CHECK_EQ(VOLT_RT_SPAWN(rt, NULL, sleeper_run, (guest_task){ .of = &s }), 0);
+    CHECK_EQ(sd_event_loop(s.sd.event), 0);
+    CHECK(s.n < 20);
     guest_close(&s, rt);
 }
 
