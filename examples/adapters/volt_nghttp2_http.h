@@ -33,8 +33,8 @@
 enum { VOLT_NGHTTP2_WINDOW_ALL = 16 * VOLT_NGHTTP2_WINDOW }; // of the connection
 
 typedef struct volt_nghttp2_options {
-    volt_poll (*handler)(volt_cx *cx, volt_nghttp2_stream *r); // NULL: a client
-    size_t state_size;
+    volt_poll (*handler)(volt_cx *cx, volt_nghttp2_stream *r); // *r is its own until it returns;
+    size_t state_size;                                         // NULL: a client
     void *user;       // of the program: r->conn->o.user
     uint32_t streams; // of a server: the most at once; 0: 100
     volt_time limit;  // see volt_nghttp2: silent is a peer without a request
@@ -68,6 +68,7 @@ static inline volt_nghttp2_stream *volt_nghttp2__stream(volt_nghttp2_conn *c) {
     if (r->next) r->next->at = &r->next;
     return c->streams = r;
 }
+
 // Answers with fields: pairs of a name in small letters and a value, then NULL. is_last: without a
 // body.
 //   where  : any thread, once for each request
@@ -112,6 +113,7 @@ static inline void volt_nghttp2_leave(volt_nghttp2_stream *r) {
     volt_nghttp2__release(r);
     volt_nghttp2_unlock(&c->h);
 }
+
 // ---- callbacks of nghttp2, under the lock
 
 static inline volt_poll volt_nghttp2__serve(volt_cx *cx, void *arg) {
@@ -180,7 +182,7 @@ static inline int volt_nghttp2__close(nghttp2_session *s, int32_t id, uint32_t e
 
 // ---- connections
 
-// Frees a connection; NULL: does nothing.
+// Frees a connection; NULL: does nothing. Requests of a client are left before.
 static inline void volt_nghttp2_free(volt_nghttp2_conn *c) {
     if (!c) return;
     while (c->streams) volt_nghttp2__closed(c->streams);

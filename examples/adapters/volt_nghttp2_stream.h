@@ -155,7 +155,8 @@ static inline VOLT_POLL volt_nghttp2__run(volt_cx *cx, volt_nghttp2_stream *r, i
         volt_nghttp2_lock(r->h);
         op->seen = volt_notify_count(&r->wake);
         op->n = volt_nghttp2__step(r, kind, buf, len);
-        volt_nghttp2_unlock(r->h);
+        if (op->n == -EAGAIN) pthread_mutex_unlock(&r->h->lock); // there is nothing to send
+        else volt_nghttp2_unlock(r->h);
         if (op->n != -EAGAIN) break;
         VOLT_AWAIT(op->n, volt_notify_wait_past(cx, &r->wake, op->seen));
     }
