@@ -85,7 +85,7 @@ static inline VOLT_POLL volt_sd_run(volt_cx *cx, volt_sd *s) {
             if (s->rc >= 0 && s->ready.fired) s->rc = (int)s->ready.value;
         }
     }
-    if (s->fd >= 0) volt_fd_release(cx, s->fd); // the loop closes it
+    if (s->fd >= 0) volt_fd_release(cx, s->fd); // sd_event_unref closes it
     if (s->is_over && s->rc >= 0) (void)sd_event_get_exit_code(s->event, &s->rc);
     VOLT_END(s->rc);
 }

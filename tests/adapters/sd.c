@@ -337,9 +337,11 @@ static volt_poll cancelled(volt_cx *cx, void *arg) {
         volt_sd_lock(&s->sd);
         CHECK(sd_event_add_time(s->sd.event, &s->source, CLOCK_MONOTONIC, now_usec() + 1000, 1,
                                 on_timer, s) >= 0);
+        CHECK(sd_event_add_defer(s->sd.event, NULL, on_defer, s) >= 0);
         if (s->n > 9) CHECK(sd_event_exit(s->sd.event, 9) >= 0);
         volt_sd_unlock(&s->sd);
         VOLT_AWAIT(s->rc, CANCEL_AT(cx, &s->at, volt_sd_run(cx, &s->sd)));
+        if (s->n == 1) CHECK_EQ(s->n_defers, 0); // cancelled before its first poll
         CHECK_EQ(s->rc, cancel_came(&s->at) ? -ECANCELED : 9);
         s->source = sd_event_source_unref(s->source);
     }
