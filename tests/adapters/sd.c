@@ -353,6 +353,8 @@ TEST(a_loop_is_cancelled_at_each_poll_and_goes_on) { run(cancelled, 1); }
 
 // ---- no wake-ups without need
 
+// A sanitizer has a thread of its own, and valgrind lets threads take turns.
+static int is_watched(void) { return TEST__IS_SANITIZED || getenv("SD_UNDER_VALGRIND"); }
 static long switches(void) {
     struct rusage use;
     getrusage(RUSAGE_SELF, &use);
@@ -378,7 +380,7 @@ static volt_poll idle(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 TEST(an_idle_loop_sleeps) {
-    if (TEST__IS_SANITIZED) SKIP("the sanitizer has a thread that wakes up");
+    if (is_watched()) SKIP("the tool wakes up by itself");
     run(idle, 1);
 }
 
@@ -486,7 +488,7 @@ static volt_poll sleeper_run(volt_cx *cx, void *arg) {
 }
 TEST(an_idle_guest_sleeps) {
     static test s;
-    if (TEST__IS_SANITIZED) SKIP("the sanitizer has a thread that wakes up");
+    if (is_watched()) SKIP("the tool wakes up by itself");
     volt_rt *rt = guest_open(&s);
     CHECK_EQ(VOLT_RT_SPAWN(rt, NULL, sleeper_run, (guest_task){ .of = &s }), 0);
     CHECK_EQ(sd_event_loop(s.sd.event), 0);
