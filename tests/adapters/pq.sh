@@ -14,7 +14,8 @@ here=$(dirname "$0")
 . "$here/../../bench/tools/server.sh"
 LC_ALL=C
 export LC_ALL
-programs=$(dirname "$(command -v initdb || ls /usr/lib/postgresql/*/bin/initdb | sort -V | tail -n 1)")
+initdb=$(command -v initdb || ls /usr/lib/postgresql/*/bin/initdb | sort -V | tail -n 1)
+programs=$(dirname "$(readlink -f "$initdb")")
 data=$work/data
 as_user=
 [ "$(id -u)" != 0 ] || as_user='setpriv --reuid=nobody --regid=nogroup --clear-groups'
