@@ -61,7 +61,8 @@ static volt_poll one_connection(volt_cx *cx, app *m) {
     VOLT_BEGIN(cx, m);
     {
         static const char *const parameters[] = { "41" };
-        VOLT_AWAIT(m->rc, volt_pq_query(cx, &m->db, &m->result, "SELECT $1::int + 1", 1, parameters));
+        VOLT_AWAIT(m->rc, volt_pq_query(cx, &m->db, &m->result, "SELECT $1::int + 1", 1,
+                                        parameters));
     }
     if (m->rc == 0) printf("query: 41 + 1 = %s\n", PQgetvalue(m->result, 0, 0));
     PQclear(m->result);

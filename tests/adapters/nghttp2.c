@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Tests of examples/adapters/volt_nghttp2.h, volt_nghttp2_stream.h and volt_nghttp2_http.h: a server
-// and a client of these over a pair of sockets, and peers that send bytes of the test.
+// Tests of examples/adapters/volt_nghttp2.h, volt_nghttp2_stream.h and volt_nghttp2_http.h: a
+// server and a client of these over a pair of sockets, and peers that send bytes of the test.
 // tests/adapters/nghttp2.sh runs other peers against the program.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
@@ -28,7 +28,7 @@ static volt_poll side_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
-// What a handler has done.
+// Counts of the handlers.
 typedef struct {
     int n_begun, n_ended, n_cancelled, n_written;
     volt_event release;
@@ -128,12 +128,14 @@ static void pair_open(volt_cx *cx, pair *p, int is_raw, volt_time limit) {
     CHECK_EQ(volt_socketpair(SOCK_STREAM, p->fds), 0);
     CHECK_EQ(volt_nghttp2_open(&p->server, &server), 0);
     CHECK_EQ(VOLT_GROUP_SPAWN(cx, &p->group, side_run,
-                              (side){ .http = p->server, .fd = p->fds[0], .rc = &p->server_rc }), 0);
+                              (side){ .http = p->server, .fd = p->fds[0], .rc = &p->server_rc }),
+             0);
     p->client = NULL;
     if (is_raw) return;
     CHECK_EQ(volt_nghttp2_open(&p->client, &client), 0);
     CHECK_EQ(VOLT_GROUP_SPAWN(cx, &p->group, side_run,
-                              (side){ .http = p->client, .fd = p->fds[1], .rc = &p->client_rc }), 0);
+                              (side){ .http = p->client, .fd = p->fds[1], .rc = &p->client_rc }),
+             0);
 }
 // Ends the client in order, waits for both sides, and checks that no task of a request is left.
 static volt_poll pair_close(volt_cx *cx, pair *p) {
@@ -579,7 +581,8 @@ static volt_poll evil_peers(volt_cx *cx, void *arg) {
     }
     // no HTTP/2 at all
     pair_open(cx, &s->p, 1, VOLT_S(2));
-    out = (sender){ .bytes = "GET / HTTP/1.1\r\n\r\n--------", .len = 26, .fd = s->p.fds[1], .n = 1 };
+    out = (sender){ .bytes = "GET / HTTP/1.1\r\n\r\n--------", .len = 26, .fd = s->p.fds[1],
+                    .n = 1 };
     VOLT_AWAIT(send_bytes(cx, &out));
     VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->p.group));
     CHECK_EQ(s->p.server_rc, -EPROTO);
@@ -613,7 +616,8 @@ static volt_poll large_fields(volt_cx *cx, void *arg) {
 }
 TEST(fields_beyond_16_KiB_reset_their_stream) { run(large_fields); }
 
-// A client that opens streams and resets them at once has few tasks, and the last request an answer.
+// A client that opens streams and resets them at once has few tasks, and its last request an
+// answer.
 enum { RESETS = 600 };
 static unsigned busy(volt_nghttp2_conn *c) {
     volt_nghttp2_lock(&c->h);
@@ -644,7 +648,8 @@ TEST(rapid_resets_leave_no_tasks) { run(rapid_resets); }
 
 // A peer that asks for much and takes nothing.
 static volt_poll deaf(volt_cx *cx, void *arg) {
-    static const char windows[] = "\0\0\4\x8\0\0\0\0\0\x7f\0\0\0" "\0\0\6\4\0\0\0\0\0\0\4\x7f\0\0\0";
+    static const char windows[] = "\0\0\4\x8\0\0\0\0\0\x7f\0\0\0"
+                                  "\0\0\6\4\0\0\0\0\0\0\4\x7f\0\0\0";
     static sender out;
     test *s = (test *)arg;
     VOLT_BEGIN(cx, s);

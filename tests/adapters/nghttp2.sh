@@ -38,7 +38,8 @@ requests() { # SCHEME
         "$(get -I -o "$work/out" -w '%{http_code} ' "$at/")$(get -X PUT -d x -o "$work/out" \
             -w '%{http_code}' "$at/")"
     same "$1: 8 MB come whole" 8000000 "$(get "$at/bytes/8000000" | wc -c)"
-    get --data-binary "@$work/random" -X POST "$at/echo" | cmp - "$work/random" || fail "$1: the echo"
+    get --data-binary "@$work/random" -X POST "$at/echo" | cmp - "$work/random" ||
+        fail "$1: the echo is another text"
     claim "$1: an echo of 4 MB is the same, both ways at once"
     for n in $(seq 1000 1099); do echo "$at/bytes/$n"; done >"$work/urls"
     # shellcheck disable=SC2046

@@ -489,7 +489,8 @@ static volt_poll bad_server(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 static volt_poll bad_servers(volt_cx *cx, void *arg) {
-    static const char *const texts[] = { NULL, "N", "R\0\0\0\x40", NULL, "S", "\x01\x02\x03garbage" };
+    static const char *const texts[] = { NULL, "N", "R\0\0\0\x40", NULL, "S",
+                                         "\x01\x02\x03garbage" };
     test *s = (test *)arg;
     VOLT_BEGIN(cx, s);
     CHECK((s->listener = volt_listen("127.0.0.1", 0, NULL)) >= 0);
@@ -654,7 +655,8 @@ static volt_poll slow_server(volt_cx *cx, void *arg) {
                        "CREATE TABLE held(n int);"
                        "CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS "
                        "'BEGIN PERFORM pg_advisory_xact_lock_shared(7); RETURN NEW; END';"
-                       "CREATE TRIGGER hold BEFORE INSERT ON held FOR ROW EXECUTE FUNCTION hold()"));
+                       "CREATE TRIGGER hold BEFORE INSERT ON held FOR ROW "
+                       "EXECUTE FUNCTION hold()"));
     VOLT_AWAIT(command(cx, &s->sub, &s->second, "SELECT pg_advisory_lock(7)"));
     VOLT_AWAIT(s->rc, volt_pq_query(cx, &s->db, &s->result, "COPY held FROM STDIN", 0, NULL));
     PQclear(s->result);

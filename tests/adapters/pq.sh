@@ -82,7 +82,8 @@ claim 'the program prints the output that it promises'
 for form in plain asan tsan; do
     TEST_TIMEOUT_FACTOR=3 timeout 200 "$bin/$form/test_pq" || fail "the $form form failed"
 done
-PQ_UNDER_VALGRIND=1 TEST_TIMEOUT_FACTOR=5 timeout 250 valgrind -q --error-exitcode=9 --leak-check=full \
+export PQ_UNDER_VALGRIND=1 TEST_TIMEOUT_FACTOR=5
+timeout 250 valgrind -q --error-exitcode=9 --leak-check=full \
     --show-leak-kinds=definite,possible --errors-for-leak-kinds=definite,possible \
     "$bin/plain/test_pq" 2>"$work/errors" || fail "valgrind: $(grep '^==' "$work/errors")"
 claim 'valgrind finds no error and no leak'

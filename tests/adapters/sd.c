@@ -370,8 +370,8 @@ static volt_poll idle(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
     VOLT_BEGIN(cx, s);
     CHECK(sd_event_new(&s->sd.event) >= 0);
-    CHECK(sd_event_add_time(s->sd.event, NULL, CLOCK_MONOTONIC, now_usec() + 500000, 1, on_far, s) >=
-          0);
+    CHECK(sd_event_add_time(s->sd.event, NULL, CLOCK_MONOTONIC, now_usec() + 500000, 1, on_far,
+                            s) >= 0);
     s->n = switches();
     VOLT_AWAIT(s->rc, volt_sd_run(cx, &s->sd));
     CHECK_EQ(s->rc, 0);
@@ -414,8 +414,8 @@ typedef struct {
 } spawner;
 static void *spawner_main(void *arg) { // another thread, which wakes the loop
     spawner *s = (spawner *)arg;
-    CHECK_EQ(VOLT_RT_SPAWN(s->rt, NULL, guest_run, (guest_task){ .of = s->of, .thread = s->thread }),
-             0);
+    CHECK_EQ(VOLT_RT_SPAWN(s->rt, NULL, guest_run,
+                           (guest_task){ .of = s->of, .thread = s->thread }), 0);
     return NULL;
 }
 static volt_rt *guest_open(test *s) {
@@ -469,8 +469,8 @@ TEST(a_guest_that_was_shut_down_leaves_the_loop_alone) {
     volt_rt *rt = guest_open(&s);
     int enabled = 9;
     CHECK_EQ(VOLT_RT_SPAWN(rt, NULL, forever_run, (guest_task){ .of = &s }), 0);
-    CHECK(sd_event_add_time(s.sd.event, NULL, CLOCK_MONOTONIC, now_usec() + 10000, 1, on_stop, rt) >=
-          0);
+    CHECK(sd_event_add_time(s.sd.event, NULL, CLOCK_MONOTONIC, now_usec() + 10000, 1, on_stop,
+                            rt) >= 0);
     CHECK_EQ(sd_event_loop(s.sd.event), 0);
     CHECK(sd_event_source_get_enabled(s.source, &enabled) >= 0);
     CHECK_EQ(enabled, SD_EVENT_OFF);

@@ -20,6 +20,7 @@ claim 'the program prints the output that it promises'
 for form in plain asan tsan; do
     TEST_TIMEOUT_FACTOR=3 timeout 100 "$bin/$form/test_sd" || fail "the $form form failed"
 done
-SD_UNDER_VALGRIND=1 TEST_TIMEOUT_FACTOR=5 timeout 200 valgrind -q --error-exitcode=9 --leak-check=full \
+export SD_UNDER_VALGRIND=1 TEST_TIMEOUT_FACTOR=5
+timeout 200 valgrind -q --error-exitcode=9 --leak-check=full \
     "$bin/plain/test_sd" 2>"$work/errors" || fail "valgrind: $(grep '^==' "$work/errors")"
 claim 'valgrind finds no error and no leak'

@@ -2,7 +2,7 @@
 """Plays the manager of examples/programs/service.c, as systemd does: it opens sockets for it, gets
 its notifications, watches it, reloads it and stops it; and its clients.
 
-    service.py PROGRAM DIRECTORY     a directory for files; DIRECTORY/hang.so is preloaded by a check
+    service.py PROGRAM DIRECTORY     a directory for files; a check preloads DIRECTORY/hang.so
 
 PARSER: a python3 that has prometheus_client, or empty. Prints its checks; fails at the first that
 does not hold."""
@@ -419,7 +419,7 @@ def drain():
         took = time.monotonic() - began
         check(3 <= took < 8, 'the drain took', took)
         check(re.search('event=stopped cut=1', m.log_bytes.decode()), m.log_bytes)
-        claim('the metrics are served until the end; a client that does not read is cut at the limit')
+        claim('metrics are served until the end; a client that does not read is cut at the limit')
     m = Manager('drain = 3600\n')
     m.until_message(READY='1')
     with m.connect() as deaf:
@@ -439,7 +439,7 @@ def drain():
 # ---- metrics
 
 def parse(text):
-    """A strict reading of OpenMetrics 1.0, as far as the service uses it: {name and labels: value}."""
+    """Reads OpenMetrics 1.0 strictly, as far as the service uses it: {name and labels: value}."""
     check(text.endswith('# EOF\n') and text.count('# EOF') == 1, 'the end is missing')
     samples, families, family, kind, unit = {}, set(), None, None, None
     for line in text[:-len('# EOF\n')].splitlines():
@@ -468,8 +468,8 @@ def parse(text):
     for name in [f for f in families if f + '_bucket{le="+Inf"}' in samples]:
         buckets = [(float(k.split('"')[1]), v) for k, v in samples.items()
                    if k.startswith(name + '_bucket')]
-        check(buckets == sorted(buckets) and [v for _, v in buckets] == sorted(v for _, v in buckets),
-              'buckets out of order:', name)
+        counts = [v for _, v in buckets]
+        check(buckets == sorted(buckets) and counts == sorted(counts), 'order of buckets:', name)
     return samples
 
 
@@ -615,8 +615,8 @@ def valgrind():
 
 
 try:
-    for part in (life, sockets_of_managers, reload, watchdog, hang, activation, drain, metrics, logs,
-                 idle, valgrind):
+    for part in (life, sockets_of_managers, reload, watchdog, hang, activation, drain, metrics,
+                 logs, idle, valgrind):
         part()
 finally:
     for left in running:
