@@ -339,6 +339,14 @@ TEST(many_requests_and_bodies_share_a_connection) { run(many); }
 
 // ---- back-pressure
 
+// Returns 1 if all that was written is on its way.
+static int sent_all(volt_nghttp2_conn *c, const volt_nghttp2_stream *r) {
+    volt_nghttp2_lock(&c->h);
+    int is_sent = r->out.from == r->out.to;
+    volt_nghttp2_unlock(&c->h);
+    return is_sent;
+}
+
 static volt_poll stalled_upload(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
     VOLT_BEGIN(cx, s);
@@ -374,6 +382,30 @@ static volt_poll stalled_upload(volt_cx *cx, void *arg) {
 }
 TEST(a_body_that_is_not_read_holds_up_its_sender_alone) { run(stalled_upload); }
 
+
+// Bodies that nothing reads, of streams that are reset, must not use up the window of the
+// connection.
+static volt_poll unread_bodies(volt_cx *cx, void *arg) {
+    test *s = (test *)arg;
+    VOLT_BEGIN(cx, s);
+    pair_open(cx, &s->p, 0, 0);
+    for (s->i = 0; s->i < 40; s->i++) {
+        CHECK_EQ(request(&s->p, &s->r, "POST", "/wait", 0), 0);
+        for (s->sent = 0; s->sent < 60000; s->sent += s->n) {
+            s->k = s->sent < 40000 ? 20000 : 60000 - (int)s->sent;
+            VOLT_AWAIT(s->n, volt_within(cx, &s->limit, VOLT_S(10),
+                                         volt_stream_write(cx, volt_nghttp2_body(s->r), s->buf,
+                                                           (size_t)s->k)));
+            CHECK(s->n > 0);
+        }
+        while (sent_all(s->p.client, s->r) == 0) VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
+        volt_nghttp2_leave(s->r);
+    }
+    VOLT_AWAIT(pair_close(cx, &s->p));
+    CHECK_EQ(s->p.server_rc, 0);
+    VOLT_END(0);
+}
+TEST(unread_bodies_of_reset_streams_are_given_back) { run(unread_bodies); }
 
 typedef struct {
     volt_frame frame;
