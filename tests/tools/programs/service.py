@@ -401,10 +401,13 @@ def drain():
         began = time.monotonic()
         os.kill(m.pid, signal.SIGTERM)
         check(busy.recv(99) == b'the last words', 'words on their way are lost')
-        for _ in range(20):  # these are dropped; they must not reset the connection
+        for _ in range(20):  # these come too late; they must not reset the connection
             busy.sendall(b'more')
             time.sleep(0.01)
-        check(busy.recv(99) == b'', 'it is not closed')
+        late = b''
+        while chunk := busy.recv(99):
+            late += chunk
+        check(len(late) < 80, 'the echo goes on:', late)
         busy.close()
         check(is_closed(idle), 'an idle client is not closed')
         claim('a stop echoes what was sent, and closes idle clients')
