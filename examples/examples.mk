@@ -33,11 +33,18 @@ build/programs/%: examples/programs/%.c volt.h \
 build/programs/%: examples/programs/%.cpp volt.h
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -O2 $(FLAGS_g++) $< -I. -pthread -o $@
+build/programs/service: examples/06_http.h $(wildcard examples/programs/service/*.h)
+build/check/program-service: tests/tools/programs/service.py tests/tools/programs/hang.c \
+	tests/tools/programs/peers.sh $(wildcard examples/programs/service/volt-echo.*)
+# The parser of PyPI, from the network: the check of the service uses it if it is there.
+build/openmetrics:
+	python3 -m venv $@ && $@/bin/pip install -q prometheus_client || { rm -rf $@; exit 1; }
 
 NEEDS_OF_broker := python3 nc
 NEEDS_OF_dns := dig dnsmasq nc python3
 NEEDS_OF_proxy := nginx curl nc socat haproxy strace openssl pgrep
 NEEDS_OF_serial := python3 nc socat
+NEEDS_OF_service := python3 curl valgrind
 NEEDS_OF_shipper := python3 nc
 NEEDS_OF_supervisor := strace valgrind pgrep
 NEEDS_OF_udp_relay := socat iperf3 python3

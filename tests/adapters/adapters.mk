@@ -76,3 +76,16 @@ build/adapters/strict/%: examples/adapters/%.c $(ADAPTER_HEADERS)
 	clang++ $(FLAGS_clang++) $(CXX_EXAMPLE_FLAGS) -I. -pthread $(CFLAGS_$*) -fsyntax-only $<
 	@touch $@
 $(foreach a,curl cares glib hiredis,$(eval build/check/adapter-$a: build/adapters/strict/$a))
+build/check/adapter-pq: | need-lib-pq need-initdb need-openssl need-valgrind
+need-initdb:
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
+		echo 'initdb: not found; Debian package: postgresql'; exit 1; }
+need-lib-pq:
+	@pkg-config --exists libpq || { \
+		echo 'libpq.pc: not found; Debian packages: pkg-config libpq-dev'; exit 1; }
+build/check/adapter-nghttp2: | need-lib-nghttp2 need-lib-ssl need-h2load need-curl need-openssl need-valgrind
+HEADER_nghttp2 := nghttp2/nghttp2.h
+PACKAGE_lib-nghttp2 := libnghttp2-dev
+build/check/adapter-sd: | need-lib-systemd need-valgrind
+HEADER_systemd := systemd/sd-event.h
+PACKAGE_lib-systemd := libsystemd-dev
