@@ -70,7 +70,8 @@ build/check/cppcheck:
 build/check/spelling:
 	@mkdir -p $(@D)
 	codespell --skip='*/corpus/*,*.pyc' --ignore-words-list=fro,crate,nevers,reacher,statics \
-		volt.h README.md Makefile tests bench examples .github .ci
+		volt.h README.md Makefile CMakeLists.txt meson.build tests bench examples packaging \
+		.github .ci
 	@touch $@
 # All checks of clang-tidy for bugs, less those that say nothing about volt.h:
 TIDY := -*,bugprone-*,cert-*,clang-analyzer-*,concurrency-*,misc-*,performance-*,portability-*
@@ -160,8 +161,8 @@ build/check/every-%:
 		$(if $(filter-out c99,$*),build/check/impl.c)
 	@touch $@
 
-# ---- install, tried: by pkg-config, CMake, Meson, and by the recipes of examples/packaging. With
-# each the compilers must refuse a local that an await loses.
+# ---- install, tried: by pkg-config, CMake and Meson. With each the compilers must refuse a local
+# that an await loses.
 CHECKS += install
 check: need-pkg-config need-cmake need-meson need-ninja
 PACKAGE_ninja := ninja-build
