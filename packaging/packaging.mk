@@ -14,3 +14,12 @@ recipes: dist
 packages: need-pkg-config
 	@UPSTREAM='$(UPSTREAM)' MAINTAINER='$(MAINTAINER)' \
 		sh packaging/packages.sh build/packages $(ONLY)
+
+# ---- doc: the manual, the contracts and the guides as HTML and man pages, in build/doc; doc-check
+# looks at them, also in headless Chromium. See packaging/pages/pages.py.
+.PHONY: doc doc-check
+doc: need-pandoc need-python3
+	@python3 packaging/pages/pages.py build/doc
+doc-check: doc need-chromium need-man
+	@timeout 1200 python3 packaging/pages/check.py build/doc
+PACKAGE_man := man-db
