@@ -57,6 +57,10 @@ def slug(title):
     return re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")
 
 
+def capital(title):
+    return title[0].upper() + title[1:]
+
+
 # ---- volt.h: sections, parts, contracts
 
 def sections():
@@ -117,16 +121,36 @@ def statements(code):
     return found + ([current] if current else [])
 
 
+def without_private(statement):
+    """A struct without its private members, whose names end in _, and the comments above them."""
+    kept, above, is_cut = [], [], False
+    for line in statement[1:-1]:
+        bare = re.sub(r"//.*|\[[^]]*\]", "", line).strip()
+        names = re.findall(r"(\w+)\s*(?=[,;)])", bare)
+        if not bare or bare.startswith("#"):
+            above += [] if bare else [line]
+        elif names and all(n.endswith("_") for n in names):
+            above, is_cut = [], True
+        else:
+            kept += above + [line]
+            above = []
+    cut = ["    // and private members" if kept else "    // private members"] if is_cut else []
+    return [statement[0], *kept, *cut, statement[-1]]
+
+
 def shown(statement):
-    """A declaration as the pages show it: without its body, and without macros of volt.h."""
+    """A declaration as the pages show it: without private members, bodies and macros of volt.h."""
+    if re.match(r"(typedef )?struct \w.*{$", statement[0]):
+        statement = without_private(statement)
     text = "\n".join(statement)
     if re.match(r"# *define \w+\(", text):
         return re.match(r"# *define (\w+\([^)]*\))", text)[1].replace("_,", ",").replace("_)", ")")
     if text.startswith("#"):
+        text = re.sub(r"^# +", "#", re.sub(r" {2,}|(?<=_(?:INIT|FIFO)) { .*}", " ", text))
         return re.sub(r" *\\\n *", " ", text)
     if text.startswith("static inline"):
         text = re.sub(r"\s*{.*", ";", text, flags=re.S).replace("static inline ", "")
-    text = re.sub(r"VOLT_API (VOLT__MUST )?", "", text).replace("VOLT_POLL ", "volt_poll ")
+    text = re.sub(r"VOLT__NODISCARD ", "", re.sub(r"VOLT_API (VOLT__MUST )?", "", text)).replace("VOLT_POLL ", "volt_poll ")
     text = re.sub(r"\s*__attribute__\(\(.*?\)\)", "", text)
     return re.sub(r"\n {10,}", " ", text) if "(" in text and "{" not in text else text
 
@@ -141,6 +165,8 @@ def contract_of(comment, code, left_out, line):
     if not names:
         return None
     text, fields, current = [], {}, None
+    if re.match(r"typedef struct volt__|enum { VOLT__", code[0]):
+        comment = []  # about a private type
     for one in without_marks(comment):
         field = re.match(r"  (where|returns|wakes|memory|Order) *: (.*)", one)
         if field:
@@ -151,21 +177,25 @@ def contract_of(comment, code, left_out, line):
         else:
             current = None
             text.append(one)
-    awaited = [n for s in kept if "VOLT_POLL" in s[0] for n in public_names("\n".join(s))]
+    awaited = [n for s in kept if s[0].startswith("VOLT_API VOLT_POLL") for n in public_names("\n".join(s))]
     return Contract(names, text, fields, [shown(s) for s in kept], awaited, left_out, line)
 
 
-def parts_of(first, lines):
-    """The parts of a section: a title, lines of text, contracts."""
+def parts_of(first, lines, has_contracts=True):
+    """The parts of a section: a title, lines of text, contracts. Without contracts all is text."""
     parts, comment, code, conditions = [Part("", [], [])], [], [], []
     start = first
 
     def flush():
         nonlocal comment, code
-        if code:
+        if code and not has_contracts:
+            parts[-1].text.extend(without_marks(comment) + [""])
+        elif code:
             contract = contract_of(comment, code, tuple(conditions), start)
             if contract:
                 parts[-1].contracts.append(contract)
+            elif not parts[-1].contracts and not parts[-1].text:
+                parts[-1].text.extend(without_marks(comment) + [""])  # below a heading
         elif comment:
             if parts[-1].contracts:  # of the contracts that follow it
                 parts[-1].contracts.append(without_marks(comment))
@@ -389,7 +419,7 @@ class Site:
     def read_header(self):
         pages = []
         for name, (first, lines) in sections().items():
-            parts = parts_of(first, lines)
+            parts = parts_of(first, lines, name != "config")
             if name != "api":
                 self.text.sections[name] = name
                 pages.append(Page(name, SECTIONS[name], parts))
@@ -397,14 +427,15 @@ class Site:
             self.text.sections[name] = "functions"
             pages.append(Page("contracts", "Reading a contract", parts[:1]))
             for part in parts[1:]:
-                title = part.title[0].upper() + part.title[1:]
-                pages.append(Page("api-" + slug(part.title), title, [part]))
+                pages.append(Page("api-" + slug(part.title), capital(part.title), [part]))
         for page in pages:
             for part in page.parts:
                 for contract in part.contracts:
                     if isinstance(contract, Contract):
                         for n in contract.names:
                             self.text.link_of.setdefault(n, f"{page.name}.html#{n}")
+        for macro in set(re.findall(r"^//   (VOLT_[A-Z_]+) ", read("volt.h"), re.M)):
+            self.text.link_of.setdefault(macro, "config.html")
         manual = next(p for p in pages if p.name == "manual")
         for part in manual.parts:
             self.text.headings[part.title.split(":")[0]] = "manual.html#" + slug(part.title)
@@ -419,9 +450,8 @@ class Site:
         own = self.text.link_of.get(contract.names[0])
         new = [n for n in contract.names if n not in anchors]  # both branches of an #if declare it
         anchors.update(new)
-        functions = [n for n in contract.names if n.islower()]
-        title = contract.names[0] if len(contract.names) == 1 else ", ".join(
-            functions[:4] or contract.names[:4]) + (" …" if len(functions) > 4 else "")
+        titles = contract.names[:1] + [n for n in contract.names[1:] if n.islower()]
+        title = ", ".join(titles[:4]) + (" …" if len(titles) > 4 else "")
         found = [f"### {self.text.plain(title)} {{#{new[0]}}}" if new else "", "",
                  " ".join(f"[]{{#{n}}}" for n in new[1:]), "",
                  "```c", *contract.code, "```", ""]
@@ -479,10 +509,10 @@ class Site:
         titles = [p.title for p in page.parts if p.title]
         if len(titles) > 3:
             found += ["::: contents", ""]
-            found += [f"- [{self.text.plain(t)}](#{slug(t)})" for t in titles] + ["", ":::", ""]
+            found += [f"- [{self.text.plain(capital(t))}](#{slug(t)})" for t in titles] + ["", ":::", ""]
         for part in page.parts:
             if part.title and len(page.parts) > 1:
-                found += [f"## {self.text.plain(part.title)} {{#{slug(part.title)}}}", ""]
+                found += [f"## {self.text.plain(capital(part.title))} {{#{slug(part.title)}}}", ""]
                 self.note(part.title, f"{page.name}.html#{slug(part.title)}", page.title,
                           " ".join(part.text)[:160])
             names = [n for c in part.contracts if isinstance(c, Contract) for n in c.names[:1]]
