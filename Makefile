@@ -85,6 +85,8 @@ help:
 	@echo '               Buildroot, Conan, Debian, Meson, OpenWrt, vcpkg and Yocto for it, in'
 	@echo '               build/recipes; UPSTREAM=https://...: the address. See packaging/README.md'
 	@echo 'make packages  tries each recipe by its own tool; ONLY="cmake debian": these'
+	@echo 'make doc       manual, functions and guides as HTML and man pages in build/doc; needs pandoc;'
+	@echo '               make doc-check: looks at them, in Chromium, too'
 	@echo 'make clean     removes build/'
 
 FUZZERS := addr api

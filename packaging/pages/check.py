@@ -5,13 +5,14 @@
     python3 packaging/pages/check.py DIRECTORY      with DIRECTORY/html and DIRECTORY/man
 
 Every public function of volt.h, as the preprocessor finds them, has an anchor, an entry of the
-search, an example and a man page; all links lead to a page and to an anchor on it; man shows the man
+search, an example and a man page; no line of the manual and of the contracts is missing; all links lead to a page and to an anchor on it; man shows the man
 pages without a warning. In headless Chromium, in light and dark and at the widths of a phone and of
 a desktop: nothing is wider than the page, the contrast of all text is at least 4.5, and the search
 finds functions without a server. Pictures are kept in DIRECTORY/pictures. Ends with
 "doc: N passed, N failed".
 """
 import base64
+import html
 import html.parser
 import os
 import re
@@ -98,6 +99,33 @@ def check_functions(out, pages):
         examples = " ".join(re.findall(r"Example</strong></p>(.*?)(?=<h[23]|</main>)", text, re.S))
         without += [n for n in names if place.get(n) == path and n + "(" not in examples]
     check(without, "each has an example")
+
+
+def check_text(out):
+    """Letter by letter, as spaces, signs and the marks of fields are set anew."""
+    def letters(text):
+        return re.sub(r"[\W_]+", "", text).lower()
+
+    with open(os.path.join(ROOT, "volt.h"), encoding="utf-8") as f:
+        lines = f.read().split("\n")
+    made = ""
+    for name in sorted(os.listdir(os.path.join(out, "html"))):
+        if name.endswith(".html"):
+            with open(os.path.join(out, "html", name), encoding="utf-8") as f:
+                made += letters(html.unescape(re.sub(r"<[^>]*>", "", f.read())))
+    section, missing, number = "", [], 0
+    for at, line in enumerate(lines, 1):
+        banner = re.match(r"// >>(\w+)  ", line)
+        section = banner[1] if banner else section
+        if section not in ("manual", "api") or banner or not line.startswith("//"):
+            continue
+        # the marks of fields, the numbers of lists, and names of sections, which become titles
+        text = re.sub(r"^//   (where|returns|wakes|memory|Order) *:|^//     // fragment|^//  \d\. ",
+                      "", line)
+        number += 1
+        if any(letters(part) not in made for part in re.split(r">>\w+", text)):
+            missing.append(f"volt.h:{at}: {line}")
+    check(missing, f"each of {number} lines of the manual and of the contracts is on a page")
 
 
 def check_man(out):
@@ -216,6 +244,7 @@ def main(out):
                 with open(path, encoding="utf-8") as f:
                     page.feed(f.read())
     check_functions(out, pages)
+    check_text(out)
     check_links(out, pages)
     check_man(out)
     check_browser(out, pages)

@@ -83,6 +83,39 @@ def sections():
     return found
 
 
+def expanded(lines):
+    """Lines in which the tables of X_(name, text) are written out where they are used."""
+    text, found, template = "\n".join(lines), [], {}
+    for line in lines:
+        define = re.match(r"#define (VOLT__\w+)\(name_, text_\) (.*)", line)
+        use = re.match(r"    (VOLT__\w+)\((VOLT__\w+)\)$", line)
+        if define:
+            template[define[1]] = define[2]
+        elif use and use[2] in template:
+            table = re.search(rf"#define {use[1]}\(X_\).*?[^\\]\n(?!    X_)", text, re.S)[0]
+            found += ["    " + re.sub(r"(##)?\bname_|##name_", name, template[use[2]]) + " // " + note
+                      for name, note in re.findall(r'X_\((\w+), "(.*?)"\)', table)]
+        elif not re.match(r"#undef VOLT__", line):
+            found.append(re.sub(r"^// X_\(\w+, \w+\): (.)", lambda m: "// " + m[1].upper(), line))
+    return found
+
+
+def conditions_of(lines):
+    """For each line the VOLT_NO_ macros that leave it out, or None if the line is such a condition
+    or its end."""
+    stack, found = [], []
+    for line in lines:
+        begins = re.match(r"# *ifndef (VOLT_NO_\w+)$", line)
+        if re.match(r"# *if", line):
+            stack.append(begins[1] if begins else "")
+            found.append(None if begins else tuple(filter(None, stack)))
+        elif re.match(r"# *endif", line) and stack:
+            found.append(None if stack.pop() else tuple(filter(None, stack)))
+        else:
+            found.append(tuple(filter(None, stack)))
+    return found
+
+
 def without_marks(comment):
     return [line[3:] for line in comment]
 
@@ -183,15 +216,15 @@ def contract_of(comment, code, left_out, line):
 
 def parts_of(first, lines, has_contracts=True):
     """The parts of a section: a title, lines of text, contracts. Without contracts all is text."""
-    parts, comment, code, conditions = [Part("", [], [])], [], [], []
-    start = first
+    parts, comment, code, left_out = [Part("", [], [])], [], [], ()
+    start, lines = first, expanded(lines)
 
     def flush():
         nonlocal comment, code
         if code and not has_contracts:
             parts[-1].text.extend(without_marks(comment) + [""])
         elif code:
-            contract = contract_of(comment, code, tuple(conditions), start)
+            contract = contract_of(comment, code, left_out, start)
             if contract:
                 parts[-1].contracts.append(contract)
             elif not parts[-1].contracts and not parts[-1].text:
@@ -203,18 +236,13 @@ def parts_of(first, lines, has_contracts=True):
                 parts[-1].text.extend(without_marks(comment) + [""])
         comment, code = [], []
 
-    for number, line in enumerate(lines, first):
+    for number, (line, out) in enumerate(zip(lines, conditions_of(lines)), first):
         heading = re.match(r"// ---- (.*)", line)
-        begins = re.match(r"# *ifndef (VOLT_NO_\w+)$", line)
         if heading:
             flush()
             parts.append(Part(heading[1], [], []))
-        elif begins:
+        elif out is None:
             flush()
-            conditions.append(begins[1])
-        elif re.match(r"#endif // VOLT_NO_", line):
-            flush()
-            conditions.pop()
         elif line.startswith("//") and not (code and code[-1].endswith("\\")):
             if code:
                 flush()
@@ -222,6 +250,8 @@ def parts_of(first, lines, has_contracts=True):
                 start = number
             comment.append(line)
         elif line.strip():
+            if not code:
+                left_out = out
             if not comment and not code:
                 start = number
             code.append(line)
