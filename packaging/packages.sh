@@ -131,7 +131,8 @@ by_text() {
         fail "CHANGELOG.md: no section ## $version"
     ok "version $version in volt.h, README.md and CHANGELOG.md"
 
-    others=$(cd "$root" && grep -rnE '(https?|git|ssh)://|[a-z]@[a-z]+\.' --exclude=packages.sh \
+    cd "$root"
+    others=$(grep -rnE '(https?|git|ssh)://|[a-z]@[a-z]+\.' --exclude=packages.sh \
         packaging CMakeLists.txt meson.build Makefile README.md examples/README.md .github |
         grep -vE 'https://www\.debian\.org/doc/packaging-manuals/|http://127|=https://\.\.\.' |
         grep -vE '^packaging/packaging\.mk:.*(UPSTREAM|MAINTAINER) \?=' || true)
@@ -140,7 +141,8 @@ by_text() {
     sh "$here/dist.sh" "$dir/again" >/dev/null
     cmp "$archive" "$dir/again/volt-$version.tar.gz" || fail 'the archive is another one each time'
     unpacked "$dir/unpacked"
-    (cd "$dir/unpacked" && SOURCE_DATE_EPOCH=$(stat -c %Y volt.h) quiet sh packaging/dist.sh ../again)
+    cd "$dir/unpacked"
+    SOURCE_DATE_EPOCH=$(stat -c %Y volt.h) quiet sh packaging/dist.sh ../again
     cmp "$archive" "$dir/again/volt-$version.tar.gz" || fail 'an unpacked archive gives another one'
     ok 'the same tree gives the same archive, and so does the archive itself'
 }
@@ -178,12 +180,14 @@ by_cmake() {
             fail "VOLT_DEFINITIONS has no effect on $program"
     done
     ok 'FetchContent from a local archive; VOLT_DEFINITIONS reaches every file'
-    refuses 'does not match expected value' cmake -S "$here/tests" -B "$dir/cmake-other" -DHOW=fetch \
-        -DARCHIVE="file://$archive" -DHASH="$(echo x | sha256sum | cut -d ' ' -f 1)"
+    refuses 'does not match expected value' cmake -S "$here/tests" -B "$dir/cmake-other" \
+        -DHOW=fetch -DARCHIVE="file://$archive" -DHASH="$(echo x | sha256sum | cut -d ' ' -f 1)"
 
     found=-DCMAKE_PREFIX_PATH=$dir/prefix
-    cmake_program cmake-find "$here/tests" "$found" -DCMAKE_BUILD_TYPE=Release -DVERSION_WANTED="${version%.*}"
-    nm "$dir/cmake-find/own_unit" | grep -q ' T volt_read$' || fail 'volt_read is not in the program'
+    cmake_program cmake-find "$here/tests" "$found" -DCMAKE_BUILD_TYPE=Release \
+        -DVERSION_WANTED="${version%.*}"
+    nm "$dir/cmake-find/own_unit" | grep -q ' T volt_read$' ||
+        fail 'volt_read is not in the program'
     ok 'find_package(volt) with a version; volt::volt with a unit of the program'
     for other in 99 0.0 "${version%.*}.99"; do
         refuses 'considered but not accepted' cmake -S "$here/tests" \
@@ -421,6 +425,7 @@ END
     [ "$PWD" = "$dir/yocto/build" ] || fail "oe-init-build-env: $(cat "$dir/log")"
     echo "BBLAYERS += \"$dir/yocto/layer\"" >>conf/bblayers.conf
     # a script stands for pseudo, which is not built: the files are those of the user
+    # shellcheck disable=SC2016 # for that script
     printf '#!/bin/sh\n[ "$1" = -S ] || exec "$@"\n' >"$dir/yocto/pseudo"
     chmod +x "$dir/yocto/pseudo"
     cat >>conf/local.conf <<END

@@ -5,11 +5,11 @@
     python3 packaging/pages/check.py DIRECTORY      with DIRECTORY/html and DIRECTORY/man
 
 Every public function of volt.h, as the preprocessor finds them, has an anchor, an entry of the
-search, an example and a man page; no line of the manual and of the contracts is missing; all links lead to a page and to an anchor on it; man shows the man
-pages without a warning. In headless Chromium, in light and dark and at the widths of a phone and of
-a desktop: nothing is wider than the page, the contrast of all text is at least 4.5, and the search
-finds functions without a server. Pictures are kept in DIRECTORY/pictures. Ends with
-"doc: N passed, N failed".
+search, an example and a man page; no line of the manual and of the contracts is missing; all links
+lead to a page and to an anchor on it; man shows the man pages without a warning. In headless
+Chromium, in light and dark and at the widths of a phone and of a desktop: nothing is wider than the
+page, the contrast of all text is at least 4.5, and the search finds functions without a server.
+Pictures are kept in DIRECTORY/pictures. Ends with "doc: N passed, N failed".
 """
 import base64
 import html
@@ -32,7 +32,7 @@ count = {"ok": 0, "failed": 0}
 # Text whose contrast with what is behind it is less than WCAG requires (AA); in pictures, too.
 CONTRAST = dashboard.CONTRAST.replace(
     "parse(getComputedStyle(e).color)",
-    "parse(e instanceof SVGElement ? getComputedStyle(e).fill : getComputedStyle(e).color)").replace(
+    "parse(getComputedStyle(e)[e instanceof SVGElement ? 'fill' : 'color'])").replace(
     "c.length < 4 || c[3] === 1", "c.length === 3").replace(
     "'.unseen, noscript'", "'title, style, script'")
 WIDER = """
@@ -66,8 +66,8 @@ class Links(html.parser.HTMLParser):
 
 
 def public_functions():
-    """The functions that the preprocessor leaves of the interface, and the macros that are called as
-    functions are."""
+    """The functions that the preprocessor leaves of the interface, and the macros that are called
+    as functions are."""
     program = "#define VOLT_API public_function\n#define VOLT_DEBUG 0\n#include <stdint.h>\n"
     done = subprocess.run(["cc", "-E", "-P", "-I" + ROOT, "-x", "c", "-"], check=True, text=True,
                           input=program + '#include "volt.h"\n', capture_output=True)
@@ -102,7 +102,7 @@ def check_functions(out, pages):
 
 
 def check_text(out):
-    """Letter by letter, as spaces, signs and the marks of fields are set anew."""
+    """Compares letters only: spaces, signs and the marks of fields are set in another way."""
     def letters(text):
         return re.sub(r"[\W_]+", "", text).lower()
 

@@ -6,8 +6,8 @@
 
 The manual, and the contract of each function, are the comments of volt.h. This script turns them
 into Markdown, adds links and, for each function, lines of an example that calls it; pandoc renders
-all of it. The guides are the README.md files. html/search-index.js is the index of the search, which
-runs in the browser. `make doc` runs this script, `make doc-check` checks what it makes.
+all of it. The guides are the README.md files. html/search-index.js is the index of the search,
+which runs in the browser. `make doc` runs this script, `make doc-check` checks what it makes.
 """
 import collections
 import html
@@ -42,7 +42,7 @@ EXAMPLES = ("examples/README.md", "README.md", "volt.h", "examples/*.c", "exampl
             "tests/api/*.c", "tests/stress/*.c", "tests/regress/*.c", "tests/exhaustive/*.c",
             "tests/unit/*.c")
 
-Contract = collections.namedtuple("Contract", "names text fields code awaited left_out line")
+Contract = collections.namedtuple("Contract", "names text fields code awaited left_out")
 Page = collections.namedtuple("Page", "name title parts")
 Part = collections.namedtuple("Part", "title text contracts")
 
@@ -64,7 +64,7 @@ def capital(title):
 # ---- volt.h: sections, parts, contracts
 
 def sections():
-    """The lines of each public section, with the number of its first line."""
+    """The lines of each public section."""
     found, name = {}, None
     lines = read("volt.h").split("\n")
     for number, line in enumerate(lines):
@@ -72,11 +72,11 @@ def sections():
         if banner and lines[number - 1].startswith("//===="):
             name = banner[1] if banner[1] in SECTIONS else None
             if name:
-                found[name] = (number + 3, [])
+                found[name] = []
         elif line.startswith("#endif // VOLT_H"):
             name = None
         elif name and not line.startswith("//===="):
-            found[name][1].append(line)
+            found[name].append(line)
     missing = set(SECTIONS) - set(found)
     if missing:
         sys.exit(f"pages.py: volt.h has no section {missing}")
@@ -93,10 +93,12 @@ def expanded(lines):
             template[define[1]] = define[2]
         elif use and use[2] in template:
             table = re.search(rf"#define {use[1]}\(X_\).*?[^\\]\n(?!    X_)", text, re.S)[0]
-            found += ["    " + re.sub(r"(##)?\bname_|##name_", name, template[use[2]]) + " // " + note
-                      for name, note in re.findall(r'X_\((\w+), "(.*?)"\)', table)]
+            for name, note in re.findall(r'X_\((\w+), "(.*?)"\)', table):
+                declared = re.sub(r"##name_|\bname_", name, template[use[2]])
+                found.append(f"    {declared} // {note}")
         elif not re.match(r"#undef VOLT__", line):
-            found.append(re.sub(r"^// X_\(\w+, \w+\): (.)", lambda m: "// " + m[1].upper(), line))
+            found.append(re.sub(r"^// X_\(\w+, \w+\): (.)",
+                                lambda m: "// " + m[1].upper(), line))
     return found
 
 
@@ -183,12 +185,13 @@ def shown(statement):
         return re.sub(r" *\\\n *", " ", text)
     if text.startswith("static inline"):
         text = re.sub(r"\s*{.*", ";", text, flags=re.S).replace("static inline ", "")
-    text = re.sub(r"VOLT__NODISCARD ", "", re.sub(r"VOLT_API (VOLT__MUST )?", "", text)).replace("VOLT_POLL ", "volt_poll ")
+    text = re.sub(r"VOLT__NODISCARD |VOLT_API (VOLT__MUST )?", "", text)
+    text = text.replace("VOLT_POLL ", "volt_poll ")
     text = re.sub(r"\s*__attribute__\(\(.*?\)\)", "", text)
     return re.sub(r"\n {10,}", " ", text) if "(" in text and "{" not in text else text
 
 
-def contract_of(comment, code, left_out, line):
+def contract_of(comment, code, left_out):
     """The contract of the declarations below a comment, or None if all of them are private."""
     kept, names = [], []
     for statement in statements(code):  # the branches of an #if declare a name twice
@@ -210,21 +213,22 @@ def contract_of(comment, code, left_out, line):
         else:
             current = None
             text.append(one)
-    awaited = [n for s in kept if s[0].startswith("VOLT_API VOLT_POLL") for n in public_names("\n".join(s))]
-    return Contract(names, text, fields, [shown(s) for s in kept], awaited, left_out, line)
+    awaited = [n for s in kept if s[0].startswith("VOLT_API VOLT_POLL")
+               for n in public_names("\n".join(s))]
+    return Contract(names, text, fields, [shown(s) for s in kept], awaited, left_out)
 
 
-def parts_of(first, lines, has_contracts=True):
+def parts_of(lines, has_contracts=True):
     """The parts of a section: a title, lines of text, contracts. Without contracts all is text."""
     parts, comment, code, left_out = [Part("", [], [])], [], [], ()
-    start, lines = first, expanded(lines)
+    lines = expanded(lines)
 
     def flush():
         nonlocal comment, code
         if code and not has_contracts:
             parts[-1].text.extend(without_marks(comment) + [""])
         elif code:
-            contract = contract_of(comment, code, left_out, start)
+            contract = contract_of(comment, code, left_out)
             if contract:
                 parts[-1].contracts.append(contract)
             elif not parts[-1].contracts and not parts[-1].text:
@@ -236,7 +240,7 @@ def parts_of(first, lines, has_contracts=True):
                 parts[-1].text.extend(without_marks(comment) + [""])
         comment, code = [], []
 
-    for number, (line, out) in enumerate(zip(lines, conditions_of(lines)), first):
+    for line, out in zip(lines, conditions_of(lines)):
         heading = re.match(r"// ---- (.*)", line)
         if heading:
             flush()
@@ -246,14 +250,10 @@ def parts_of(first, lines, has_contracts=True):
         elif line.startswith("//") and not (code and code[-1].endswith("\\")):
             if code:
                 flush()
-            if not comment:
-                start = number
             comment.append(line)
         elif line.strip():
             if not code:
                 left_out = out
-            if not comment and not code:
-                start = number
             code.append(line)
         else:
             flush()
@@ -448,8 +448,8 @@ class Site:
 
     def read_header(self):
         pages = []
-        for name, (first, lines) in sections().items():
-            parts = parts_of(first, lines, name != "config")
+        for name, lines in sections().items():
+            parts = parts_of(lines, name != "config")
             if name != "api":
                 self.text.sections[name] = name
                 pages.append(Page(name, SECTIONS[name], parts))
@@ -464,6 +464,9 @@ class Site:
                     if isinstance(contract, Contract):
                         for n in contract.names:
                             self.text.link_of.setdefault(n, f"{page.name}.html#{n}")
+                        if "volt_config" in contract.names:
+                            for member in re.findall(r"\b([a-z]\w*)[,;]", contract.code[-1]):
+                                self.text.members["." + member] = f"{page.name}.html#volt_config"
         for macro in set(re.findall(r"^//   (VOLT_[A-Z_]+) ", read("volt.h"), re.M)):
             self.text.link_of.setdefault(macro, "config.html")
         manual = next(p for p in pages if p.name == "manual")
@@ -539,7 +542,8 @@ class Site:
         titles = [p.title for p in page.parts if p.title]
         if len(titles) > 3:
             found += ["::: contents", ""]
-            found += [f"- [{self.text.plain(capital(t))}](#{slug(t)})" for t in titles] + ["", ":::", ""]
+            found += [f"- [{self.text.plain(capital(t))}](#{slug(t)})" for t in titles]
+            found += ["", ":::", ""]
         for part in page.parts:
             if part.title and len(page.parts) > 1:
                 found += [f"## {self.text.plain(capital(part.title))} {{#{slug(part.title)}}}", ""]
@@ -553,7 +557,8 @@ class Site:
             previous = None
             for contract in part.contracts:
                 if isinstance(contract, Contract):
-                    found += self.contract(contract, previous, anchors) + self.example_text(contract)
+                    found += self.contract(contract, previous, anchors)
+                    found += self.example_text(contract)
                     previous = contract
                     for n in contract.names:
                         self.note(n, f"{page.name}.html#{n}", page.title,
@@ -737,7 +742,8 @@ def plain_text(text):
 
 
 def pandoc(text, reader, writer):
-    done = subprocess.run(["pandoc", "-f", reader, "-t", writer, "--no-highlight", "--wrap=preserve"],
+    done = subprocess.run(["pandoc", "-f", reader, "-t", writer, "--no-highlight",
+                           "--wrap=preserve"],
                           input=text, capture_output=True, text=True, check=False)
     if done.returncode or done.stderr:
         sys.exit("pandoc: " + done.stderr)

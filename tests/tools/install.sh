@@ -159,9 +159,9 @@ with_tool() {
 # whole LANGUAGE  What the third block of a tool needs.
 whole() {
     case $1 in cmake) to=third_party/volt ;; meson) to=subprojects/volt ;; esac
-    mkdir -p $to/packaging
-    cp "$root/volt.h" "$root/CMakeLists.txt" "$root/meson.build" $to
-    cp -R "$root/packaging/share" "$root/packaging/volt.pc.in" $to/packaging
+    mkdir -p "$to/packaging"
+    cp "$root/volt.h" "$root/CMakeLists.txt" "$root/meson.build" "$to"
+    cp -R "$root/packaging/share" "$root/packaging/volt.pc.in" "$to/packaging"
     grep -v VOLT_IMPLEMENTATION main.c >rest.c
     mv rest.c main.c
 }
