@@ -311,6 +311,17 @@ by_debian() {
 # ---- Buildroot: its check-package; then its own make fetches, checks, unpacks and installs the
 # package. The toolchain and the tools of the host count as installed: the header needs none.
 by_buildroot() {
+    mkdir "$dir/buildroot-alone"
+    cd "$dir/buildroot-alone"
+    cat >Makefile <<END
+define generic-package
+$dir/source/\$(VOLT_LICENSE_FILES).installed: ; \$\$(VOLT_INSTALL_STAGING_CMDS)
+endef
+include $dir/recipes/buildroot/package/volt/volt.mk
+END
+    quiet make STAGING_DIR="$PWD/staging"
+    installed "$PWD/staging" /usr
+    ok 'its commands, with a stand-in for generic-package'
     [ -d "${BUILDROOT-}" ] || skip check-package 'BUILDROOT=... names a checkout of Buildroot'
     export BUILDROOT
     python3 -c 'import magic' 2>/dev/null ||
@@ -365,6 +376,18 @@ by_buildroot() {
 # ---- OpenWrt: its own make, in a copy without other packages; the tools of the host are the
 # system's.
 by_openwrt() {
+    mkdir -p "$dir/openwrt-alone/include"
+    cd "$dir/openwrt-alone"
+    printf 'INCLUDE_DIR := %s/include\nPKG_BUILD_DIR := %s/source\n' "$PWD" "$dir" >rules.mk
+    cat >include/package.mk <<'END'
+define BuildPackage
+all: ; $(call Build/InstallDev,$(STAGING_DIR))
+endef
+END
+    quiet make -f "$dir/recipes/openwrt/package/libs/volt/Makefile" TOPDIR="$PWD" \
+        STAGING_DIR="$PWD/staging"
+    installed "$PWD/staging" /usr
+    ok 'its commands, with a stand-in for BuildPackage'
     [ -d "${OPENWRT-}" ] || skip OpenWrt 'OPENWRT=... names a checkout of OpenWrt'
     needs gawk 'Debian package: gawk'
     mkdir -p "$dir/openwrt/package/libs"
@@ -391,6 +414,15 @@ by_openwrt() {
 }
 
 by_yocto() {
+    recipe=$(echo "$dir"/recipes/yocto/recipes-support/volt/*.bb)
+    {
+        echo "oe_runmake() { make -C '$dir/source' \"\$@\"; }"
+        sed -n '/^do_install() {/,/^}/p' "$recipe"
+        echo do_install
+    } >"$dir/yocto-alone.sh"
+    D=$dir/yocto-alone prefix=/usr quiet sh -eu "$dir/yocto-alone.sh"
+    installed "$dir/yocto-alone" /usr
+    ok 'do_install, with a stand-in for oe_runmake'
     recipe=$(echo "$dir"/released/yocto/recipes-support/volt/*.bb)
     if command -v oelint-adv >/dev/null; then
         # the stand-in for the address does not answer; there is no CPE name

@@ -163,12 +163,18 @@ build/check/every-%:
 
 # ---- install, tried: by pkg-config, CMake and Meson. With each the compilers must refuse a local
 # that an await loses.
-CHECKS += install
+# Of the packages those parts that need no tool of their own.
+CHECKS += install packages
 check: need-pkg-config need-cmake need-meson need-ninja
 PACKAGE_ninja := ninja-build
 build/check/install:
 	@mkdir -p $(@D)
 	@sh tests/tools/install.sh build/check/files-of-$(@F)
+	@touch $@
+build/check/packages:
+	@mkdir -p $(@D)
+	@UPSTREAM='$(UPSTREAM)' MAINTAINER='$(MAINTAINER)' sh packaging/packages.sh \
+		build/check/files-of-$(@F) text make buildroot openwrt yocto
 	@touch $@
 
 # SIZES='x86-64=cc': that row only.
