@@ -80,7 +80,13 @@ help:
 	@echo 'make clocks    timed tests with CLOCK_MONOTONIC at 12 days to 10 years; needs unshare'
 	@echo 'make everything  all of these, long ones too, except those that have passed on these files; results'
 	@echo '               go to tests/everything.tsv. ONLY="kernels cross-*": these; SHOW=1: prints the results'
-	@echo 'make install   installs volt.h and volt.pc below $$(DESTDIR)$$(PREFIX)'
+	@echo 'make install   installs volt.h, volt.pc and a CMake package below $$(DESTDIR)$$(PREFIX)'
+	@echo 'make dist      the archive of a release, build/dist/volt-$(VERSION).tar.gz; make recipes: those of'
+	@echo '               Buildroot, Conan, Debian, Meson, OpenWrt, vcpkg and Yocto for it, in'
+	@echo '               build/recipes; UPSTREAM=https://...: the address. See packaging/README.md'
+	@echo 'make packages  tries each recipe by its own tool; ONLY="cmake debian": these'
+	@echo 'make doc       manual, functions and guides as HTML and man pages in build/doc; needs pandoc;'
+	@echo '               make doc-check: looks at them, in Chromium, too'
 	@echo 'make clean     removes build/'
 
 FUZZERS := addr api
@@ -92,18 +98,20 @@ everything: need-python3
 	@ONLY='$(ONLY)' SHOW='$(SHOW)' AGAIN='$(AGAIN)' SECONDS='$(SECONDS)' SAMPLE='$(SAMPLE)' \
 		LIMITS='$(LIMITS)' python3 tests/tools/everything.py run
 
-# ---- the other fragments are next to their sources; a package needs this file, volt.h and LICENSE.
+# ---- the other fragments are next to their sources; a package needs this file, volt.h, LICENSE and
+# packaging/.
 FRAGMENTS := tests/test.mk tests/sanitize.mk tests/odds/odds.mk tests/sim/sim.mk tests/model/model.mk \
 	examples/examples.mk tests/adapters/adapters.mk tests/fault/fault.mk tests/fuzz/fuzz.mk tests/mutate/mutate.mk \
-	tests/static/compile/check.mk tests/platform/cross/cross.mk bench/bench.mk
+	tests/static/compile/check.mk tests/platform/cross/cross.mk bench/bench.mk \
+	packaging/packaging.mk
 -include $(FRAGMENTS)
 
 install:
-	mkdir -p '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/pkgconfig'
+	mkdir -p '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/pkgconfig' \
+		'$(DESTDIR)$(PREFIX)/share/volt'
 	cp volt.h '$(DESTDIR)$(PREFIX)/include/volt.h'
-	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: volt' \
-		'Description: async runtime in one C header' 'Version: $(VERSION)' \
-		'Cflags: -I$${includedir} -pthread' 'Libs: -pthread' \
+	cp packaging/share/* '$(DESTDIR)$(PREFIX)/share/volt'
+	sed 's|@prefix@|$(PREFIX)|; s|@version@|$(VERSION)|' packaging/volt.pc.in \
 		> '$(DESTDIR)$(PREFIX)/share/pkgconfig/volt.pc'
 
 clean:

@@ -95,6 +95,8 @@ TARGETS = {
     "demo": ("make demo", 300, r"requests per second|requests/s"),
     "trace": ("make trace", 300, None),
     "harden": ("make harden", 3600, None),
+    "packages": ("make packages", 7200, r"^packages: "),
+    "doc-check": ("make doc-check", 1800, r"^doc: \d+ passed"),
     "gdb-test": ("make gdb-test", 1800, None),
     "dashboard": ("make dashboard", 600, "dashboard"),
     **{f"sanitize-{s}": (f"make sanitize SANITIZERS={s}", 5400, None)
@@ -136,6 +138,9 @@ LEFT_OUT = {
     "help": "prints text",
     "clean": "removes build/",
     "everything": "this",
+    "dist": "a part of packages",
+    "recipes": "a part of packages",
+    "doc": "a part of doc-check",
     "sanitize": "runs as its four parts",
     "cross": "runs as its ten parts",
     "model-shipped": "a part of model-full",
@@ -145,7 +150,8 @@ LEFT_OUT = {
 NOT_INHERITED = (
     "MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL GNUMAKEFLAGS ONLY SHOW AGAIN SECONDS SAMPLE LIMITS "
     "SEED FULL ONE ROW ROWS TARGETS CROSS_QUICK SANITIZERS SIZES MUTANT REPLAY MODEL_FLAGS RECHECK "
-    "LIST FROM TASKS OFF CALM PROGRAM TRACE SCENARIO PAIRS RESUME WORKERS DESTDIR"
+    "LIST FROM TASKS OFF CALM PROGRAM TRACE SCENARIO PAIRS RESUME WORKERS DESTDIR UPSTREAM "
+    "MAINTAINER"
 ).split()
 
 

@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# The ways to build with volt.h that README.md and examples/packaging show: each builds README's
+# The ways to build with volt.h that README.md and examples/README.md show: each builds README's
 # first program with gcc and with clang, without a warning, and runs it; and with each the compiler
-# must refuse the same program with a local that an await loses.
+# must refuse the same program with a local that an await loses. `make packages` tries the packages.
 # `make check` runs it:
 #   sh tests/tools/install.sh DIRECTORY     for the files; it is removed first
-# Prints the recipes that passed; stops at the first failure, and shows its output. The macros of
-# Buildroot, Yocto and OpenWrt are stand-ins that run the recipe's own lines.
+# Prints the ways that passed; stops at the first failure, and shows its output.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 rm -rf "$1"
@@ -38,11 +37,11 @@ snippet() {
     ' "$root/$1" | grep . || fail "$1: no block $3 of $2"
 }
 
-# installed TREE PREFIX  Only the two files are there.
+# installed TREE PREFIX  Only these files are there.
 installed() {
     (cd "$1" && find . -type f | sort) >"$dir/got"
-    printf '%s\n' "./${2#/}/include/volt.h" "./${2#/}/share/pkgconfig/volt.pc" |
-        sed 's|^\.//*|./|' >"$dir/want"
+    printf '%s\n' include/volt.h share/pkgconfig/volt.pc share/volt/volt-config-version.cmake \
+        share/volt/volt-config.cmake share/volt/volt.c | sed "s|^|.$2/|" >"$dir/want"
     diff "$dir/want" "$dir/got" || fail "$1: other files than these were installed"
     cmp "$root/volt.h" "$1/$2/include/volt.h"
 }
@@ -137,100 +136,39 @@ with_a_system_directory() {
 }
 
 # with_tool NAME LANGUAGE FILE SETUP...  Runs a build tool with each compiler: the first block of
-# its language in README.md has volt.h in the tree, the second one finds the installed one.
+# its language in examples/README.md has volt.h in the tree, the second one finds the installed one,
+# and the third one has the whole project in the tree, with the implementation as its own unit.
 with_tool() {
     name=$1 language=$2 file=$3
     shift 3
     for CC in $compilers; do
-        for n in 1 2; do
+        for n in 1 2 3; do
             project "$language-$n-$CC"
             snippet examples/README.md "$language" $n >"$file"
-            [ $n = 2 ] || vendored
-            PKG_CONFIG_PATH=$dir/prefix/share/pkgconfig CC=$CC CFLAGS=-Werror quiet "$@"
+            case $n in
+            1) mkdir third_party && cp "$root/volt.h" third_party ;;
+            3) whole "$language" ;;
+            esac
+            CMAKE_PREFIX_PATH=$dir/prefix PKG_CONFIG_PATH=$dir/prefix/share/pkgconfig CC=$CC \
+                CFLAGS=-Werror quiet "$@"
             built build/app ninja -j 1 -C build
         done
     done
-    echo "$name: vendored and installed"
+    echo "$name: volt.h in the tree, installed, and the whole project in the tree"
+}
+# whole LANGUAGE  What the third block of a tool needs.
+whole() {
+    case $1 in cmake) to=third_party/volt ;; meson) to=subprojects/volt ;; esac
+    mkdir -p "$to/packaging"
+    cp "$root/volt.h" "$root/CMakeLists.txt" "$root/meson.build" "$to"
+    cp -R "$root/packaging/share" "$root/packaging/volt.pc.in" "$to/packaging"
+    grep -v VOLT_IMPLEMENTATION main.c >rest.c
+    mv rest.c main.c
 }
 with_cmake() { with_tool CMake cmake CMakeLists.txt cmake -G Ninja -S . -B build; }
 with_meson() { with_tool Meson meson meson.build meson setup build; }
-vendored() {
-    mkdir third_party
-    cp "$root/volt.h" third_party
-}
-
-# recipe NAME  A copy of examples/packaging/NAME with its source, as its README.md says.
-recipe() {
-    cp -R "$root/examples/packaging/$1" "$dir/$1"
-    mkdir "$dir/$1/src"
-    cp "$root/volt.h" "$root/Makefile" "$root/LICENSE" "$dir/$1/src"
-    cd "$dir/$1"
-}
-
-# says FILE LINE
-says() {
-    grep -Fqx "$2" "$1" || fail "$1: does not say '$2'"
-}
-
-with_buildroot() {
-    recipe buildroot
-    says volt.mk "VOLT_VERSION = $version"
-    cat >stand-in.mk <<'END'
-VOLT_PKGDIR := $(CURDIR)
-define generic-package
-$(if $(filter YES,$(VOLT_INSTALL_STAGING)),,$(error staging))
-$(if $(filter NO,$(VOLT_INSTALL_TARGET)),,$(error target))
-$(VOLT_SITE)/installed: $(VOLT_SITE)/$(VOLT_LICENSE_FILES) ; $$(VOLT_INSTALL_STAGING_CMDS)
-endef
-include volt.mk
-END
-    quiet make -f stand-in.mk STAGING_DIR="$dir/buildroot-staging"
-    installed "$dir/buildroot-staging" /usr
-    in_sysroot "$dir/buildroot-staging" by-buildroot
-    echo 'Buildroot: its commands, with a stand-in for generic-package'
-}
-
-with_yocto() {
-    recipe yocto
-    bb=volt_$version.bb
-    sum=$(md5sum <src/LICENSE | cut -d ' ' -f 1)
-    says "$bb" "LIC_FILES_CHKSUM = \"file://LICENSE;md5=$sum\""
-    {
-        echo 'oe_runmake() { make -C src "$@"; }'
-        sed -n '/^do_install() {/,/^}/p' "$bb"
-        echo do_install
-    } >stand-in.sh
-    D=$dir/yocto-image prefix=/usr quiet sh -eu stand-in.sh
-    installed "$dir/yocto-image" /usr
-    in_sysroot "$dir/yocto-image" by-yocto
-    echo 'Yocto: do_install, with a stand-in for oe_runmake'
-}
-
-with_openwrt() {
-    recipe openwrt
-    says Makefile "PKG_VERSION:=$version"
-    mkdir include
-    echo 'INCLUDE_DIR := $(TOPDIR)/include
-PKG_BUILD_DIR := $(TOPDIR)/build
-CP := cp -fpR' >rules.mk
-    cat >include/package.mk <<'END' # evaluated text needs tabs: it is a recipe
-define BuildPackage
-all: ; $(call Build/Prepare)
-$(call Build/Compile)
-$(call Build/InstallDev,$(STAGING_DIR))
-endef
-END
-    quiet make TOPDIR="$dir/openwrt" STAGING_DIR="$dir/openwrt-staging"
-    installed "$dir/openwrt-staging" /usr
-    PKG_CONFIG_LIBDIR=$dir/openwrt-staging/usr/share/pkgconfig \
-        by_pkg_config by-openwrt --define-variable=prefix="$dir/openwrt-staging/usr"
-    echo 'OpenWrt: its commands, with a stand-in for BuildPackage'
-}
 
 with_make
 with_a_system_directory
 with_cmake
 with_meson
-with_buildroot
-with_yocto
-with_openwrt

@@ -69,7 +69,8 @@ build/check/cppcheck:
 build/check/spelling:
 	@mkdir -p $(@D)
 	codespell --skip='*/corpus/*,*.pyc' --ignore-words-list=fro,crate,nevers,reacher,statics \
-		volt.h README.md Makefile tests bench examples .github .ci
+		volt.h README.md Makefile CMakeLists.txt meson.build tests bench examples packaging \
+		.github .ci
 	@touch $@
 # All checks of clang-tidy for bugs, less those that say nothing about volt.h:
 TIDY := -*,bugprone-*,cert-*,clang-analyzer-*,concurrency-*,misc-*,performance-*,portability-*
@@ -159,14 +160,20 @@ build/check/every-%:
 		$(if $(filter-out c99,$*),build/check/impl.c)
 	@touch $@
 
-# ---- install, tried: by pkg-config, CMake, Meson, and by the recipes of examples/packaging. With
-# each the compilers must refuse a local that an await loses.
-CHECKS += install
+# ---- install, tried: by pkg-config, CMake and Meson. With each the compilers must refuse a local
+# that an await loses.
+# Of the packages those parts that need no tool of their own.
+CHECKS += install packages
 check: need-pkg-config need-cmake need-meson need-ninja
 PACKAGE_ninja := ninja-build
 build/check/install:
 	@mkdir -p $(@D)
 	@sh tests/tools/install.sh build/check/files-of-$(@F)
+	@touch $@
+build/check/packages:
+	@mkdir -p $(@D)
+	@UPSTREAM='$(UPSTREAM)' MAINTAINER='$(MAINTAINER)' sh packaging/packages.sh \
+		build/check/files-of-$(@F) text make buildroot openwrt yocto
 	@touch $@
 
 # SIZES='x86-64=cc': that row only.

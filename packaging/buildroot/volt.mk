@@ -1,16 +1,15 @@
-# SPDX-License-Identifier: MIT OR 0BSD
-# Buildroot package of volt.h; see ../README.md.
 ################################################################################
 #
 # volt
 #
 ################################################################################
 
-VOLT_VERSION = 0.1.0
-VOLT_SITE = $(VOLT_PKGDIR)/src
-VOLT_SITE_METHOD = local
+# SPDX-License-Identifier: MIT OR 0BSD
+VOLT_VERSION = @VERSION@
+VOLT_SITE = @UPSTREAM@/releases/download/v$(VOLT_VERSION)
 VOLT_LICENSE = MIT or 0BSD
 VOLT_LICENSE_FILES = LICENSE
+# a header, which is compiled into the programs that use it
 VOLT_INSTALL_STAGING = YES
 VOLT_INSTALL_TARGET = NO
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT OR 0BSD
-# Yocto recipe of volt.h; see ../README.md.
 SUMMARY = "Async runtime for C in one header"
-DESCRIPTION = "Stackless tasks on all cores, timers, sockets and cancellation"
+DESCRIPTION = "Stackless tasks on all cores, timers, sockets, files, processes, cancellation"
+HOMEPAGE = "@UPSTREAM@"
+BUGTRACKER = "@UPSTREAM@/issues"
 SECTION = "libs"
-LICENSE = "MIT | 0BSD"
-LIC_FILES_CHKSUM = "file://LICENSE;md5=6a0c89d1341d60c3088411407223cee1"
+LICENSE = "MIT OR 0BSD"
+LIC_FILES_CHKSUM = "file://LICENSE;md5=@LICENSE_MD5@"
 
-SRC_URI = "file://src"
-# Releases before 5.1 have no UNPACKDIR.
-S = "${@d.getVar('UNPACKDIR') or d.getVar('WORKDIR')}/src"
+SRC_URI = "@UPSTREAM@/releases/download/v${PV}/${BP}.tar.gz"
+SRC_URI[sha256sum] = "@SHA256@"
 
 inherit allarch
 
@@ -19,6 +19,7 @@ do_install() {
     oe_runmake install DESTDIR=${D} PREFIX=${prefix}
 }
 
+FILES:${PN}-dev += "${datadir}/volt"
 # All is in the -dev package, which depends on this one.
 ALLOW_EMPTY:${PN} = "1"
 

@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+#include "main.c"
