@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR 0BSD
+"""Boots an image under qemu-system and checks it from outside and through its console.
+
+    boot.py NAME DIR TOOLS QEMU...
+
+DIR has the image: kernel, initramfs.gz, and the programs echo_server and supervisor with their object
+files. TOOLS is the prefix of the binutils. QEMU... is the command of the machine, where NET stands for
+the options of its network. Prints a line for each claim, a row for the table of README.md, and the sum.
+"""
+import os
+import re
+import select
+import socket
+import subprocess
+import sys
+import time
+
+BOOT_SECONDS = 1200  # limits, not expectations: qemu emulates, on a machine that may be busy
+STEP_SECONDS = 300
+REST_TRIES = 60
+IDLE_SECONDS = 10
+CLIENTS = 20
+MESSAGE = bytes(range(256)) * 64
+NET = "user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:0-:7000"
+
+
+def fail(text):
+    raise SystemExit(f"image {NAME}: {text}")
+
+
+class Stream:
+    """What comes from a descriptor, up to a deadline."""
+
+    def __init__(self, fd):
+        self.fd = fd
+        self.text = ""
+        self.is_open = True
+
+    def more(self, deadline):
+        """Waits for more text. Gives False after the deadline or the end of the stream."""
+        wait = deadline - time.monotonic()
+        if wait <= 0 or not self.is_open or not select.select([self.fd], [], [], wait)[0]:
+            return False
+        try:
+            data = os.read(self.fd, 65536)
+        except ConnectionResetError:
+            data = b""
+        self.is_open = bool(data)
+        self.text += data.decode(errors="replace").replace("\r", "")
+        return self.is_open
+
+    def find(self, pattern, start, seconds):
+        """The first match of a pattern behind `start`, of which the stream waits for the whole."""
+        deadline = time.monotonic() + seconds
+        while True:
+            # Line by line, so that ^ and $ never match at the end of what has come so far.
+            whole = self.text[:self.text.rfind("\n") + 1]
+            match = re.compile(pattern, re.M).search(whole, start)
+            if match:
+                return match
+            if not self.more(deadline):
+                fail(f"no '{pattern}' came within {seconds} s:\n{self.text[-3000:]}")
+
+
+class Guest:
+    def __init__(self, command):
+        ours, its = socket.socketpair()
+        self.socket = ours
+        command = [NET if part == "NET" else part for part in command]
+        # The end of the machine, if this script should be killed.
+        limit = ["timeout", "--foreground", "-k", "10", str(BOOT_SECONDS + 20 * STEP_SECONDS)]
+        self.process = subprocess.Popen(
+            limit + command + ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+                               "-chardev", f"socket,id=console,fd={its.fileno()}",
+                               "-serial", "chardev:console", "-monitor", "stdio"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[its.fileno()])
+        its.close()
+        self.console = Stream(ours.fileno())
+        self.monitor = Stream(self.process.stdout.fileno())
+
+    def port(self):
+        """The port of this machine that leads to port 7000 of the guest; the system has chosen it."""
+        self.process.stdin.write(b"info usernet\n")
+        self.process.stdin.flush()
+        row = r"TCP\[HOST_FORWARD\] +\d+ +127\.0\.0\.1 +(\d+) "
+        return int(self.monitor.find(row, 0, STEP_SECONDS)[1])
+
+    def now(self):
+        """The place in the output of the console behind all that has come."""
+        while self.console.more(time.monotonic() + 0.001):
+            pass
+        return len(self.console.text)
+
+    def wait(self, pattern, start, seconds=STEP_SECONDS):
+        return self.console.find(pattern, start, seconds)
+
+    def run(self, line, seconds=STEP_SECONDS):
+        """Runs a command in the guest, and gives its output, which is one line at most."""
+        start = self.now()
+        self.socket.sendall(line.encode() + b"\n")
+        answer = self.wait(r"^@(\d+) (.*)$", start, seconds)
+        if answer[1] != "0":
+            fail(f"'{line}' failed in the guest: {answer[0]}")
+        return answer[2]
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait()
+
+
+def echo(port, n):
+    """Has n clients at a time, each of which gets all back that it sends."""
+    clients = []
+    for _ in range(n):
+        clients.append(socket.create_connection(("127.0.0.1", port), STEP_SECONDS))
+        clients[-1].sendall(MESSAGE)
+    for client in clients:
+        got = b""
+        while len(got) < len(MESSAGE):
+            data = client.recv(65536)
+            if not data:
+                fail(f"the echo ended after {len(got)} bytes")
+            got += data
+        if got != MESSAGE:
+            fail("the echo is not what was sent")
+        client.close()
+
+
+def text_bytes(path):
+    rows = subprocess.run([TOOLS + "size", path], check=True, capture_output=True, text=True).stdout
+    return int(rows.split("\n")[1].split()[0])
+
+
+def kib(number):
+    return f"{(number + 512) // 1024:,}"
+
+
+class Claims:
+    """Prints and counts the claims that have held."""
+
+    def __init__(self):
+        self.n = 0
+
+    def add(self, text):
+        self.n += 1
+        print(f"image {NAME}: {text}", flush=True)
+
+
+def wake_ups(guest, pids, seconds):
+    """The number of threads of the processes after some time, and of their wake-ups so far."""
+    return [int(n) for n in guest.run(f"sleep {seconds}; wake_ups {pids}").split()]
+
+
+def rest(guest, pids):
+    """Waits until the processes have come to rest: nothing happens, and nothing is about to happen,
+    which is the end of a thread of the pool that had no job for 10 s."""
+    last = None
+    for _ in range(REST_TRIES):
+        counts = wake_ups(guest, pids, 1)
+        if counts == last and guest.run(f"pool_threads {pids}") == "0":
+            return counts
+        last = counts
+    fail(f"the processes did not come to rest within {REST_TRIES} s: {last}")
+
+
+def check(guest, claims):
+    """Checks the image from its start to its end, and gives what the table needs."""
+    begun = time.monotonic()
+    guest.wait(r"^@ready$", 0, BOOT_SECONDS)
+    kernel = guest.run("uname -r")
+    claims.add(f"Linux {kernel} boots, {time.monotonic() - begun:.0f} s after the start of qemu")
+    logged = guest.wait(r"^echo : runs as process (\d+)$", 0)[1]
+    guest.wait(r"^echo \| port 7000$", 0)
+    port = guest.port()
+    echo(port, CLIENTS)
+    claims.add(f"it serves {CLIENTS} clients at a time")
+
+    pids = guest.run("echo $(pidof supervisor) $(pidof echo_server)")
+    supervisor, server = pids.split()
+    if server != logged:
+        fail(f"process {logged} is in the log, but the server is {server}")
+    before = rest(guest, pids)
+    after = wake_ups(guest, pids, IDLE_SECONDS)
+    if after != before:
+        fail(f"threads and wake-ups were {before}, and are {after} when idle for {IDLE_SECONDS} s")
+    claims.add(f"idle for {IDLE_SECONDS} s, not one of the {after[0]} threads of supervisor and server "
+               "wakes up")
+    memory = [guest.run(f"memory {pid}").split() for pid in (server, supervisor)]
+    before = rest(guest, server)
+    echo(port, 1)
+    grown = rest(guest, server)[1] - before[1]
+    if grown <= 0:
+        fail("serving a client was not counted as a wake-up")
+    claims.add(f"one more client is {grown} wake-ups of the server")
+
+    start = guest.now()
+    guest.run(f"kill -KILL {server}")
+    guest.wait(r"^echo : has ended: SIGKILL$", start)
+    again = guest.wait(r"^echo : runs as process (\d+)$", start)
+    guest.wait(r"^echo \| port 7000$", again.end())
+    if again[1] == server or guest.run("pidof echo_server") != again[1]:
+        fail(f"the server was process {server}, and is {again[1]}")
+    claims.add("a killed server is started again")
+    echo(port, CLIENTS + 1)
+    rest(guest, pids.replace(server, again[1]))
+    claims.add("which serves, and comes to rest")
+
+    start = guest.now()
+    guest.socket.sendall(b"poweroff\n")
+    guest.wait(rf"^echo \| served {CLIENTS + 1} clients$", start)
+    guest.wait(r"^echo : was stopped: status 0$", start)
+    guest.wait(r"Power down$", start)
+    status = guest.process.wait(STEP_SECONDS)
+    if status:
+        fail(f"qemu ended with status {status}")
+    claims.add("at the end of the system the supervisor stops the server, which ends with status 0")
+    return kernel, memory
+
+
+def text_bytes(path):
+    """The size of the code and constants of an object file or program."""
+    rows = subprocess.run([TOOLS + "size", path], check=True, capture_output=True, text=True).stdout
+    return int(rows.split("\n")[1].split()[0])
+
+
+def kib(n):
+    return f"{(n + 512) // 1024:,}"
+
+
+def main():
+    claims = Claims()
+    guest = Guest(QEMU)
+    try:
+        kernel, memory = check(guest, claims)
+    finally:
+        guest.kill()
+    cells = [NAME, kernel, kib(os.path.getsize(f"{DIR}/kernel")),
+             kib(os.path.getsize(f"{DIR}/initramfs.gz"))]
+    for program in "echo_server", "supervisor":
+        cells.append(f"{kib(text_bytes(f'{DIR}/{program}.o'))}, {kib(text_bytes(f'{DIR}/{program}'))}")
+    for rss, own in memory:
+        cells.append(f"{rss}, {own}")
+    print("| " + " | ".join(cells) + " |")
+    print(f"image {NAME}: {claims.n} passed, 0 failed, 0 skipped")
+
+
+NAME, DIR, TOOLS, *QEMU = sys.argv[1:]
+main()
