@@ -23,7 +23,7 @@ IMAGE_MODULES_riscv64-6.12 := virtio_net
 IMAGE_TOOLS_riscv64-6.12 := riscv64-linux-gnu-
 IMAGE_MACHINE_riscv64-6.12 := qemu-system-riscv64 -M virt -smp 2 -m 512 \
 	-bios build/image/riscv64-6.12/root/usr/lib/riscv64-linux-gnu/opensbi/generic/fw_dynamic.bin \
-	-append 'console=ttyS0 quiet panic=1' -netdev NET -device virtio-net-device,netdev=net
+	-append 'console=ttyS0 quiet panic=1' -netdev NET -device virtio-net-pci,netdev=net
 
 IMAGE_PACKAGES_mipsel-6.1 := bookworm mipsel linux-image-4kc-malta busybox-static musl-dev
 IMAGE_MODULES_mipsel-6.1 := pcnet32
