@@ -4,13 +4,15 @@
 
     boot.py NAME DIR TOOLS QEMU...
 
-DIR has the image: kernel, initramfs.gz, and the programs echo_server and supervisor with their object
-files. TOOLS is the prefix of the binutils. QEMU... is the command of the machine, where NET stands for
-the options of its network. Prints a line for each claim, a row for the table of README.md, and the sum.
+DIR has the image: kernel, initramfs.gz, and the programs echo_server and supervisor with their
+object files. TOOLS is the prefix of the binutils. QEMU... is the command of the machine, in which
+NET stands for the options of its network. Prints a line for each claim, a row for the table of
+README.md, and the sum.
 """
 import os
 import re
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -82,7 +84,7 @@ class Guest:
         self.monitor = Stream(self.process.stdout.fileno())
 
     def port(self):
-        """The port of this machine that leads to port 7000 of the guest; the system has chosen it."""
+        """The port of this machine that leads to port 7000 of the guest, chosen by the kernel."""
         self.process.stdin.write(b"info usernet\n")
         self.process.stdin.flush()
         row = r"TCP\[HOST_FORWARD\] +\d+ +127\.0\.0\.1 +(\d+) "
@@ -118,7 +120,7 @@ def receive(client):
     while len(got) < len(MESSAGE):
         try:
             data = client.recv(65536)
-        except ConnectionResetError:
+        except (ConnectionResetError, TimeoutError):
             break
         if not data:
             break
@@ -127,9 +129,9 @@ def receive(client):
 
 
 def echo(port, n):
-    """Has n clients at a time, each of which gets all back that it sends. The server gives up a client
-    that it does not hear for 5 s; where this machine is too busy to be in time, the client comes
-    again. Gives the number of connections."""
+    """Has n clients at a time, each of which gets all back that it sends. The server closes a
+    connection on which nothing comes for 5 s; where this machine is too busy to be in time, the
+    client connects again. Gives the number of connections."""
     n_connections = 0
     deadline = time.monotonic() + STEP_SECONDS
     while n > 0:
@@ -170,15 +172,16 @@ def wake_ups(guest, pids, seconds):
 def rest(guest, pids):
     """Waits until the processes have come to rest: nothing happens, and nothing is about to happen,
     which is the end of a thread of the pool that had no job for 10 s."""
-    last = None
+    seen = [None]
     for _ in range(REST_TRIES):
         counts = wake_ups(guest, pids, 1)
         if counts[0] < len(pids.split()):
             fail(f"one of the processes {pids} has ended")
-        if counts == last and guest.run(f"pool_threads {pids}") == "0":
+        if counts == seen[-1] and guest.run(f"pool_threads {pids}") == "0":
             return counts
-        last = counts
-    fail(f"the processes did not come to rest within {REST_TRIES} s: {last}")
+        seen.append(counts)
+    fail(f"the processes did not come to rest within {REST_TRIES} s, but had these threads and "
+         f"wake-ups: {seen[1:]}")
 
 
 def check(guest, claims):
@@ -229,15 +232,17 @@ def check(guest, claims):
     claims.add("a killed server is started again")
     n_connections = echo(port, CLIENTS + 1)
     rest(guest, silent.replace(server, again[1]))
-    claims.add("which serves, and comes to rest")
+    claims.add("the new one serves, too, and comes to rest")
 
     start = guest.now()
     guest.socket.sendall(b"poweroff\n")
     n_served = int(guest.wait(r"^echo \| served (\d+) clients$", start)[1])
     if not CLIENTS + 1 <= n_served <= n_connections:
         fail(f"the server says that it has served {n_served} clients")
-    guest.wait(r"^echo : was stopped: status 0$", start)
-    guest.wait(r"Power down$", start)
+    stopped = guest.wait(r"^echo : was stopped: status 0$", start)
+    if guest.wait("^The system is going down NOW!$", start).start() < stopped.start():
+        fail("init was first to end the server")
+    guest.wait("Power down$", start)
     status = guest.process.wait(STEP_SECONDS)
     if status:
         fail(f"qemu ended with status {status}")
@@ -256,6 +261,7 @@ def kib(n):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: fail("the time is up"))
     claims = Claims()
     guest = Guest(QEMU)
     try:
@@ -265,7 +271,8 @@ def main():
     cells = [NAME, kernel, kib(os.path.getsize(f"{DIR}/kernel")),
              kib(os.path.getsize(f"{DIR}/initramfs.gz"))]
     for program in "echo_server", "supervisor":
-        cells.append(f"{kib(text_bytes(f'{DIR}/{program}.o'))}, {kib(text_bytes(f'{DIR}/{program}'))}")
+        own, linked = text_bytes(f"{DIR}/{program}.o"), text_bytes(f"{DIR}/{program}")
+        cells.append(f"{kib(own)}, {kib(linked)}")
     for rss, own in memory:
         cells.append(f"{rss}, {own}")
     print("| " + " | ".join(cells) + " |")

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT OR 0BSD
-# ---- image: kernel and busybox from packages of a distribution, the echo server and the supervisor of
-# examples/ in an initramfs, which qemu-system boots; see README.md in this folder.
+# ---- image: kernel and busybox from packages of a distribution, the echo server and the supervisor
+# of examples/ in an initramfs, which qemu-system boots; see README.md in this folder.
 #   make image IMAGES='armhf-6.1 riscv64-6.12'   these only
 IMAGES_ALL := armhf-6.1 armhf-5.10 riscv64-6.12 mipsel-6.1 i386-4.4
 IMAGES ?= $(IMAGES_ALL)
-# The suite, the architecture, its packages (the kernel is the first one), the modules; the prefix of the
-# compiler, the name of musl's directory if the programs are linked with musl; the command of the machine.
+# PACKAGES: the suite, the architecture, its packages. MODULES: those that the machine needs. TOOLS:
+# the prefix of the compiler. MUSL: the name of musl's directories, if the programs use it and not
+# glibc. MACHINE: the command, in which boot.py replaces NET.
 IMAGE_PACKAGES_armhf-6.1 := bookworm armhf linux-image-armmp busybox-static musl-dev
 IMAGE_MODULES_armhf-6.1 := virtio_mmio virtio_net
 IMAGE_TOOLS_armhf-6.1 := arm-linux-gnueabihf-
@@ -53,6 +54,7 @@ PACKAGE_timeout := coreutils
 PACKAGE_qemu-system-riscv64 := qemu-system-misc
 PACKAGE_qemu-system-mipsel := qemu-system-mips
 PACKAGE_qemu-system-i386 := qemu-system-x86
+IMAGE_SECONDS := 3600
 IMAGE_CFLAGS := -std=gnu11 -Os -DNDEBUG -DVOLT_STATIC -fno-pie -Wall -Wextra -I. -pthread
 build/image/%/packages: tests/image/packages.sh $(wildcard tests/image/*.sha256)
 	@mkdir -p $(@D)
@@ -78,8 +80,8 @@ build/image/$(1)/initramfs.gz: tests/image/initramfs.py $(wildcard tests/image/g
 	python3 tests/image/initramfs.py $$(@D)/root $$(@D) $$@ $(IMAGE_MODULES_$(1))
 build/log/image-$(1): build/image/$(1)/initramfs.gz tests/image/boot.py
 	@ln -sf root/boot/$$$$(cd build/image/$(1)/root/boot && ls vmlinu*) build/image/$(1)/kernel
-	@$$(call RUN_TEST,timeout $(IMAGE_SECONDS) python3 tests/image/boot.py $(1) build/image/$(1) \
-		$(IMAGE_TOOLS_$(1)) $$(IMAGE_MACHINE_$(1)) -kernel build/image/$(1)/kernel -initrd $$<)
+	@$$(call RUN_TEST,timeout --foreground $(IMAGE_SECONDS) python3 tests/image/boot.py $(1) \
+		build/image/$(1) $(IMAGE_TOOLS_$(1)) $$(IMAGE_MACHINE_$(1)) \
+		-kernel build/image/$(1)/kernel -initrd $$<)
 endef
-IMAGE_SECONDS := 3600
 $(foreach i,$(IMAGES_ALL),$(eval $(call IMAGE_RULES,$i)))

@@ -5,8 +5,8 @@
     initramfs.py PACKAGES PROGRAMS OUT [MODULE...]
 
 PACKAGES is the directory into which packages.sh has unpacked the packages, PROGRAMS has echo_server
-and supervisor, and OUT is made. The modules, and those that they depend on, are loaded at the start.
-The archive is written here and not by cpio(1), because device files need no root then.
+and supervisor, and OUT is made. The modules, and those that they depend on, are loaded at the
+start. The archive is written here and not by cpio(1), because device files need no root then.
 """
 import glob
 import gzip

@@ -50,7 +50,8 @@ cd "$dir/deb"
 apt-get -q download $wanted >>"$dir/apt/log" 2>&1 || { cat "$dir/apt/log" >&2 && exit 1; }
 # A hash that stands in the file is not enough: each package must have one.
 [ ! -e "$hashes" ] || sha256sum -- * | while read -r hash name; do
-    grep -qxF "$hash  $name" "$hashes" || { echo "$name: its hash is not in $hashes" >&2 && exit 1; }
+    grep -qxF "$hash  $name" "$hashes" ||
+        { echo "$name: its hash is not in $hashes" >&2 && exit 1; }
 done
 for package in *.deb; do dpkg-deb -x "$package" "$dir/root"; done
 rm -rf "$dir/deb" "$dir/apt"
