@@ -20,7 +20,6 @@ import time
 
 BOOT_SECONDS = 1200  # limits, not expectations: qemu emulates, on a machine that may be busy
 STEP_SECONDS = 300
-REST_TRIES = 60
 IDLE_SECONDS = 10
 PIDFD = (5, 3)  # before this kernel, volt_process_wait asks for the end of a child every 10 ms
 CLIENTS = 20
@@ -164,24 +163,13 @@ class Claims:
         print(f"image {NAME}: {text}", flush=True)
 
 
-def wake_ups(guest, pids, seconds):
-    """The number of threads of the processes after some time, and of their wake-ups so far."""
-    return [int(n) for n in guest.run(f"sleep {seconds}; wake_ups {pids}").split()]
-
-
-def rest(guest, pids):
-    """Waits until the processes have come to rest: nothing happens, and nothing is about to happen,
-    which is the end of a thread of the pool that had no job for 10 s."""
-    seen = [None]
-    for _ in range(REST_TRIES):
-        counts = wake_ups(guest, pids, 1)
-        if counts[0] < len(pids.split()):
-            fail(f"one of the processes {pids} has ended")
-        if counts == seen[-1] and guest.run(f"pool_threads {pids}") == "0":
-            return counts
-        seen.append(counts)
-    fail(f"the processes did not come to rest within {REST_TRIES} s, but had these threads and "
-         f"wake-ups: {seen[1:]}")
+def rest(guest, pids, seconds=0):
+    """Waits until the processes are at rest, and then for some time. Gives the number of their
+    threads, and how often these have woken up when the rest began and when it ended."""
+    n, begin, n_at_end, end = (int(n) for n in guest.run(f"rest {seconds} {pids}").split())
+    if n < len(pids.split()) or n != n_at_end:
+        fail(f"{n} threads of the processes {pids} have become {n_at_end}")
+    return n, begin, end
 
 
 def check(guest, claims):
@@ -203,22 +191,22 @@ def check(guest, claims):
     silent, names = pids, "supervisor and server"
     if tuple(map(int, re.findall(r"\d+", kernel)[:2])) < PIDFD:
         silent, names = server, "the server"
-    before = rest(guest, silent)
-    after = wake_ups(guest, silent, IDLE_SECONDS)
-    if after != before:
-        fail(f"threads and wake-ups were {before}, and are {after} when idle for {IDLE_SECONDS} s")
-    claims.add(f"idle for {IDLE_SECONDS} s, no thread of {names} wakes up, of {after[0]}")
+    n_threads, begin, end = rest(guest, silent, IDLE_SECONDS)
+    if begin != end:
+        fail(f"{end - begin} wake-ups while idle for {IDLE_SECONDS} s")
+    claims.add(f"idle for {IDLE_SECONDS} s, no thread of {names} wakes up, of {n_threads}")
     if silent != pids:
-        grown = wake_ups(guest, supervisor, 10)[1]
-        grown = wake_ups(guest, supervisor, 10)[1] - grown
+        count = f"wake_ups {supervisor}"
+        counts = guest.run(f"echo $({count}; sleep {IDLE_SECONDS}; {count})").split()
+        grown = int(counts[3]) - int(counts[1])
         if grown == 0:
             fail("the supervisor is silent although it has no pidfd: PIDFD is not needed here")
-        claims.add(f"without a pidfd, the supervisor wakes up {grown} times in 10 s")
+        claims.add(f"without a pidfd, the supervisor wakes up {grown} times in {IDLE_SECONDS} s")
     memory = [guest.run(f"memory {pid}").split() for pid in (server, supervisor)]
-    before = rest(guest, server)
+    end = rest(guest, server)[2]
     echo(port, 1)
-    grown = rest(guest, server)[1] - before[1]
-    if grown <= 0:
+    grown = rest(guest, server)[1] - end
+    if grown == 0:
         fail("serving a client was not counted as a wake-up")
     claims.add(f"one more client is {grown} wake-ups of the server")
 
