@@ -77,6 +77,8 @@ help:
 	@echo 'make cross     the tests on ARM, MIPS, PowerPC, RISC-V and S/390 under qemu, on i386, with musl;'
 	@echo '               TARGETS="aarch64 musl": these; CROSS_QUICK=1: a few tests of each'
 	@echo 'make kernels   the tests without the calls that older kernels lack or filters refuse'
+	@echo 'make image     boots images with the echo server and a supervisor under qemu-system: ARM, MIPS,'
+	@echo '               RISC-V, i386, Linux 4.4 to 6.12; fetches packages; IMAGES="armhf-6.1": these'
 	@echo 'make clocks    timed tests with CLOCK_MONOTONIC at 12 days to 10 years; needs unshare'
 	@echo 'make everything  all of these, long ones too, except those that have passed on these files; results'
 	@echo '               go to tests/everything.tsv. ONLY="kernels cross-*": these; SHOW=1: prints the results'
@@ -102,7 +104,7 @@ everything: need-python3
 # packaging/.
 FRAGMENTS := tests/test.mk tests/sanitize.mk tests/odds/odds.mk tests/sim/sim.mk tests/model/model.mk \
 	examples/examples.mk tests/adapters/adapters.mk tests/fault/fault.mk tests/fuzz/fuzz.mk tests/mutate/mutate.mk \
-	tests/static/compile/check.mk tests/platform/cross/cross.mk bench/bench.mk \
+	tests/static/compile/check.mk tests/platform/cross/cross.mk tests/image/image.mk bench/bench.mk \
 	packaging/packaging.mk
 -include $(FRAGMENTS)
 

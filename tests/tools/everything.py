@@ -73,11 +73,12 @@ SETS = {
     "bench": BENCH,
     "rows": (*BENCH, "tests/static/*"),
     "coherence": (*BENCH, "tests/model/*", "tests/sim/*"),
+    "image": (*COMMON, "tests/image/*", "examples/*", "!*.md"),
 }
 SET_OF = (  # the first pattern that fits a target; others need all files
     ("model*", "model"), ("sim*", "sim"), ("fault*", "fault"), ("fuzz", "fuzz"),
     ("mutate", "mutants"), ("defects", "mutants"), ("coverage", "coverage"),
-    ("bench-coherence", "coherence"), ("bench-*", "bench"), ("bench", "rows"),
+    ("image", "image"), ("bench-coherence", "coherence"), ("bench-*", "bench"), ("bench", "rows"),
     *((pattern, "suite") for pattern in (
         "test-optimised", "sanitize-*", "valgrind", "msan", "odds", "soak", "cross-*", "kernels",
         "clocks")),
@@ -122,6 +123,7 @@ TARGETS = {
     **{f"cross-{t}": (f"make cross TARGETS={t}", 7200, None) for t in CROSS},
     "kernels": ("make kernels", 7200, None),
     "clocks": ("make clocks", 3600, None),
+    "image": ("make image", 14400, r"^image: "),
     "size": ("make size", 1200, "size"),
     "bench-gate": ("make bench-gate", 1800, None),
     "bench-coherence": ("make bench-coherence", 3600, None),
@@ -149,8 +151,8 @@ LEFT_OUT = {
 # Variables that narrow a target, or are meant for this script: the targets must not inherit them.
 NOT_INHERITED = (
     "MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL GNUMAKEFLAGS ONLY SHOW AGAIN SECONDS SAMPLE LIMITS "
-    "SEED FULL ONE ROW ROWS TARGETS CROSS_QUICK SANITIZERS SIZES MUTANT REPLAY MODEL_FLAGS RECHECK "
-    "LIST FROM TASKS OFF CALM PROGRAM TRACE SCENARIO PAIRS RESUME WORKERS DESTDIR UPSTREAM "
+    "SEED FULL ONE ROW ROWS TARGETS IMAGES CROSS_QUICK SANITIZERS SIZES MUTANT REPLAY MODEL_FLAGS "
+    "RECHECK LIST FROM TASKS OFF CALM PROGRAM TRACE SCENARIO PAIRS RESUME WORKERS DESTDIR UPSTREAM "
     "MAINTAINER"
 ).split()
 
