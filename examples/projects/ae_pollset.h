@@ -61,7 +61,7 @@ static void aeApiDelEvent(aeEventLoop *loop, int fd, int mask) {
     aeApiSet(loop, fd, loop->events[fd].mask);
 }
 static size_t aeApiMost(const aeEventLoop *loop) { // as many as there is room for in `fired`
-    return loop->setsize < AE_ROUND ? (size_t)loop->setsize : AE_ROUND;
+    return (size_t)(loop->setsize < AE_ROUND ? loop->setsize : (int)AE_ROUND);
 }
 static inline VOLT_POLL aeApiWait(volt_cx *cx, aeEventLoop *loop) {
     aeApiState *s = (aeApiState *)loop->apidata;
