@@ -87,8 +87,8 @@ void aeDeleteFileEvent(aeEventLoop *loop, int fd, int mask) {
 int aeGetFileEvents(aeEventLoop *loop, int fd) {
     return fd < 0 || fd >= loop->setsize ? AE_NONE : loop->events[fd].mask;
 }
-// Calls back for what has fired and is still wanted. A callback may change everything, also the
-// size of the tables. One that is registered for both is called once.
+// Calls back for the events that have fired and are still wanted. A callback may change everything,
+// also the size of the tables. One that is registered for both is called once.
 static void aeFileCall(aeEventLoop *loop, aeFiredEvent fired) {
     aeFileProc *called = NULL;
     int is_barrier = loop->events[fired.fd].mask & AE_BARRIER;

@@ -90,12 +90,12 @@ const char *aeGetApiName(void);
 void aeSetBeforeSleepProc(aeEventLoop *loop, aeBeforeSleepProc *proc);
 void aeSetAfterSleepProc(aeEventLoop *loop, aeAfterSleepProc *proc);
 int aeGetSetSize(const aeEventLoop *loop);
-int aeResizeSetSize(aeEventLoop *loop, int setsize); // AE_ERR: a descriptor with a callback is above
+int aeResizeSetSize(aeEventLoop *loop, int setsize); // AE_ERR: a descriptor in use is above
 
 #ifdef AE_POLLSET
-// aeMain as a task, whose callbacks may spawn tasks. At its end it closes the poll set: then
-// aeDeleteEventLoop is what is left to be called. In its callbacks aeProcessEvents gives 0, since a
-// worker must not block.
+// aeMain as a task, whose callbacks may spawn tasks. At its end it closes the poll set; after that,
+// only aeDeleteEventLoop may be called. In its callbacks aeProcessEvents has no file events, since
+// a worker must not block.
 //   returns: 0 after aeStop | -ECANCELED | the errors of volt_pollset_wait
 typedef struct {
     volt_frame frame;

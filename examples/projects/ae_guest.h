@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The backend of ae.c with a runtime of volt as its guest. It is ae_epoll.h with one descriptor
-// more, that of the guest: when that is readable, aeApiPoll makes a step, in which tasks run, before
+// more, that of the guest: when it is readable, aeApiPoll makes a step, in which tasks run, before
 // the callbacks of the round. A step is bounded, so that tasks do not hold up the loop.
 //
 // Tasks may create and delete events of the loop, and callbacks may spawn tasks by VOLT_RT_SPAWN.

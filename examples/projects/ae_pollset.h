@@ -67,7 +67,7 @@ static inline VOLT_POLL aeApiWait(volt_cx *cx, aeEventLoop *loop) {
     aeApiState *s = (aeApiState *)loop->apidata;
     return volt_pollset_wait(cx, &s->set, s->ready, aeApiMost(loop));
 }
-// Stores what a wait has given. Returns the number of fired events.
+// Stores the events of a wait, whose result is n. Returns the number of fired events.
 static int aeApiFired(aeEventLoop *loop, int n) {
     const volt_pollev *ready = ((aeApiState *)loop->apidata)->ready;
     for (int i = 0; i < n; i++) {

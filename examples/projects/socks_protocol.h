@@ -21,7 +21,7 @@ typedef struct {
 } socks_target;
 
 // ---- messages of the client: their lengths, as far as the first n bytes tell. A message is
-// complete when it has that many bytes. One of another version is, so that no more of it is awaited.
+// complete when it has that many bytes. A message of another version counts as complete.
 typedef size_t socks_length(const unsigned char *m, size_t n);
 
 static size_t socks_greeting_length(const unsigned char *m, size_t n) {

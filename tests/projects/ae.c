@@ -64,7 +64,9 @@ static long long stop_in(aeEventLoop *l, long long id, void *data) {
     aeStop(l);
     return AE_NOMORE;
 }
-static void stop_after(long long ms) { CHECK(aeCreateTimeEvent(loop, ms, stop_in, NULL, NULL) >= 0); }
+static void stop_after(long long ms) {
+    CHECK(aeCreateTimeEvent(loop, ms, stop_in, NULL, NULL) >= 0);
+}
 static char record[100]; // of the callbacks, in their order
 static void note(const char *what) {
     CHECK(strlen(record) + strlen(what) < sizeof record);

@@ -8,7 +8,8 @@ PROJECT_plain := -O2 -g
 PROJECT_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 PROJECT_tsan := -O1 -g -fsanitize=thread
 PROJECT_CFLAGS := -std=gnu11 -Wall -Wextra -I. -Itests/lib -pthread
-PROJECT_SOURCES := volt.h tests/lib/test.h examples/programs/server.h $(wildcard examples/projects/*)
+PROJECT_SOURCES := volt.h tests/lib/test.h examples/programs/server.h \
+	$(wildcard examples/projects/*)
 # The backends of ae: each test program has one.
 AE_BACKENDS := epoll pollset task guest
 AE_pollset := -DAE_POLLSET

@@ -158,8 +158,9 @@ measure() {
     bulk=$(cpu "$server")
     echo "$name: $(awk -v idle="$idle" -v held="$held" -v short=$((short - before)) \
         -v bulk=$((bulk - short)) 'BEGIN {
-            printf "%d KiB, and %.1f KiB for each of 1000 connections; CPU time: %.2f ms for a " \
-                "connection, %d ms for 1 GiB", idle, (held - idle) / 1000, short / 400, 4 * bulk }')"
+            printf "%d KiB, and %.1f KiB for each of 1000 connections; ", idle, (held - idle) / 1000
+            printf "CPU time: %.2f ms for a connection, %d ms for 1 GiB", short / 400, 4 * bulk
+        }')"
 }
 # ends  Kills a server that has no other end.
 ends() {
