@@ -277,7 +277,7 @@ TEST(the_tables_grow_but_do_not_shrink_below_a_descriptor_in_use) {
     CHECK_EQ(aeGetSetSize(loop), 1000);
     CHECK_EQ(aeResizeSetSize(loop, 901), AE_OK);
     CHECK_EQ(aeResizeSetSize(loop, 5000), AE_OK);
-    CHECK_EQ(aeGetFileEvents(loop, 4999), AE_NONE);
+    for (int fd = 901; fd < 5000; fd++) CHECK_EQ(aeGetFileEvents(loop, fd), AE_NONE);
     close(t.in), t.in = 900;
     tube_put(&t, ".");
     run();

@@ -6,6 +6,7 @@
 #   tests/projects/ae.sh DIRECTORY     with the programs
 set -eu
 bin=$1
+export ASAN_OPTIONS=max_malloc_fill_size=1000000 # new memory is not zero
 for form in plain asan tsan; do
     for backend in epoll pollset task guest; do
         TEST_TIMEOUT_FACTOR=5 "$bin/$form/ae_$backend" >"$bin/ae.log" 2>&1 || {
