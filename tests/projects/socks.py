@@ -286,8 +286,7 @@ def test_stalled(limit):
         if n >= len(GREETING):
             assert exactly(s, 2) == b"\5\0"
         assert is_at_end(s)
-    took = time.monotonic() - began
-    assert limit <= took < limit + 10, took
+    assert time.monotonic() - began >= limit
     claim(f"{len(clients)} clients, each of which stops at another byte, are closed at the limit")
     # One byte within each limit: the limit is that of the whole handshake.
     s = connect()
@@ -298,8 +297,13 @@ def test_stalled(limit):
             time.sleep(limit / 5)
     except OSError:
         pass
-    took = time.monotonic() - began
-    assert limit <= took < limit * len(whole) / 5, took
+    got = b""
+    try:
+        while more := s.recv(10):
+            got += more
+    except OSError:
+        pass
+    assert len(got) <= 2 and time.monotonic() - began >= limit, got
     claim("a client that sends a byte now and then does not extend it")
 
 
