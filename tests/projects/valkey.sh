@@ -21,7 +21,7 @@ case $form in
 epoll) ;;
 pollset | guest)
     sed -i 's/#include "ae_epoll.c"/#include "ae_volt.h"/' "$tree/src/ae.c"
-    cat >"$tree/src/ae_volt.h" <<END
+    cat >"$tree/new.h" <<END
 #define VOLT_IMPLEMENTATION
 #include "$root/volt.h"
 typedef struct {
@@ -44,6 +44,7 @@ __attribute__((unused)) static volt_poll ae_ticker_run(volt_cx *cx, void *arg) {
     while (0)
 #include "$root/examples/projects/ae_$form.h"
 END
+    cmp -s "$tree/new.h" "$tree/src/ae_volt.h" || cp "$tree/new.h" "$tree/src/ae_volt.h"
     ;;
 *) exit 2 ;;
 esac
