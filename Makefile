@@ -103,9 +103,10 @@ everything: need-python3
 # ---- the other fragments are next to their sources; a package needs this file, volt.h, LICENSE and
 # packaging/.
 FRAGMENTS := tests/test.mk tests/sanitize.mk tests/odds/odds.mk tests/sim/sim.mk tests/model/model.mk \
-	examples/examples.mk tests/adapters/adapters.mk tests/fault/fault.mk tests/fuzz/fuzz.mk tests/mutate/mutate.mk \
-	tests/static/compile/check.mk tests/platform/cross/cross.mk tests/image/image.mk bench/bench.mk \
-	packaging/packaging.mk
+	examples/examples.mk tests/adapters/adapters.mk tests/projects/projects.mk \
+	tests/fault/fault.mk tests/fuzz/fuzz.mk tests/mutate/mutate.mk \
+	tests/static/compile/check.mk tests/platform/cross/cross.mk tests/image/image.mk \
+	bench/bench.mk packaging/packaging.mk
 -include $(FRAGMENTS)
 
 install:
