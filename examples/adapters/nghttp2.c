@@ -20,7 +20,7 @@
 #include "examples/programs/server.h"
 
 enum { LIMIT_SECONDS = 30, GRACE_SECONDS = 10, CLIENTS_MAX = 1000 };
-static volt_tls_context tls; // .ctx NULL: without TLS
+static volt_tls_context tls; // .impl NULL: without TLS
 
 // ---- requests
 
@@ -81,7 +81,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, c);
     c->peer = volt_stream_of(c->fd);
     c->rc = volt_nghttp2_open(&c->http, &options);
-    if (c->rc == 0 && tls.ctx) c->rc = volt_tls_open(&c->t, &tls, c->fd, NULL);
+    if (c->rc == 0 && tls.impl) c->rc = volt_tls_open(&c->t, &tls, c->fd, NULL);
     if (c->t) {
         c->peer = volt_tls_stream(c->t);
         VOLT_AWAIT(c->rc, volt_within(cx, &c->limit, VOLT_S(10), volt_tls_handshake(cx, c->t)));
@@ -106,11 +106,11 @@ static int client_came(volt_cx *cx, server *s, int fd) {
 int main(int argc, char **argv) {
     static server s = { .n_max = CLIENTS_MAX, .grace = VOLT_S(GRACE_SECONDS),
                         .client_came = client_came };
-    const volt_tls_options options = { .chain = argc > 2 ? argv[2] : NULL,
+    const volt_tls_options options = { .is_server = 1, .chain = argc > 2 ? argv[2] : NULL,
                                        .key = argc > 3 ? argv[3] : NULL, .alpn = "h2" };
     volt_addr at;
     int rc = volt_addr_parse(&at, argc > 1 ? argv[1] : "127.0.0.1:0");
-    if (rc == 0 && argc > 2) rc = volt_tls_context_init(&tls, 1, &options);
+    if (rc == 0 && argc > 2) rc = volt_openssl_init(&tls, &options);
     if (rc == 0) rc = server_open(&s, &at, NULL);
     if (rc == 0) rc = volt_run(NULL, server_run, &s);
     if (rc < 0) fprintf(stderr, "%s\n", volt_strerror(rc));

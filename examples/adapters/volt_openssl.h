@@ -121,7 +121,9 @@ static inline int volt_openssl__resume(volt_tls *t, const void *buf, size_t len)
 static inline int volt_openssl__expect_name(SSL *ssl, const char *name) {
     if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name)) return 1;
     SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    return SSL_set1_host(ssl, name) && SSL_set_tlsext_host_name(ssl, name);
+    void *sent = (void *)(uintptr_t)name; // SSL_set_tlsext_host_name, but for a warning of its cast
+    return SSL_set1_host(ssl, name) &&
+           SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, sent);
 }
 static inline int volt_openssl__open(volt_tls *t) {
     SSL *ssl = SSL_new(volt_openssl__of(t)->ctx);

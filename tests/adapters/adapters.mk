@@ -4,21 +4,46 @@
 # against the real library and real servers. `make adapters` runs all, `make adapters ONLY=curl` one.
 ADAPTERS := $(patsubst tests/adapters/%.sh,%,$(wildcard tests/adapters/*.sh))
 # The forms in which a test is built. Valgrind runs the plain one.
+ADAPTER_FORMS := plain asan tsan
 ADAPTER_plain := -O2
 ADAPTER_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 ADAPTER_tsan := -O1 -g -fsanitize=thread
 ADAPTER_CFLAGS := -std=gnu11 -Wall -Wextra -I. -Itests/adapters -pthread
-LIBS_openssl := -lssl -lcrypto
-LIBS_mbedtls := -lmbedtls -lmbedx509 -lmbedcrypto
-LIBS_curl := -lcurl
-LIBS_hiredis := -lhiredis
+ADAPTER_HEADERS := volt.h $(wildcard examples/adapters/*.h tests/adapters/*.h)
+
+# Of each: how it is linked, and the tools that its script needs.
 LIBS_cares := -lcares
-LIBS_pq := -lpq
-CFLAGS_pq = $(shell pkg-config --cflags libpq)
-LIBS_nghttp2 := -lnghttp2 -lssl -lcrypto
+NEEDS_OF_cares := lib-cares dnsmasq
+LIBS_curl := -lcurl
+NEEDS_OF_curl := lib-curl curl nginx openssl
 LIBS_glib := -lglib-2.0
 CFLAGS_glib = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags glib-2.0))
+NEEDS_OF_glib := lib-glib strace
+LIBS_hiredis := -lhiredis
+NEEDS_OF_hiredis := lib-hiredis redis-server
+LIBS_mbedtls := -lmbedtls -lmbedx509 -lmbedcrypto
+NEEDS_OF_mbedtls := lib-mbedtls openssl curl nc pgrep
+HEADER_mbedtls := mbedtls/ssl.h
+PACKAGE_lib-mbedtls := libmbedtls-dev
+LIBS_nghttp2 := -lnghttp2 -lssl -lcrypto
+NEEDS_OF_nghttp2 := lib-nghttp2 lib-ssl h2load curl openssl
+HEADER_nghttp2 := nghttp2/nghttp2.h
+PACKAGE_lib-nghttp2 := libnghttp2-dev
+LIBS_openssl := -lssl -lcrypto
+NEEDS_OF_openssl := lib-ssl openssl curl nc pgrep
+LIBS_pq := -lpq
+CFLAGS_pq = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags libpq))
+NEEDS_OF_pq := lib-pq initdb openssl
 LIBS_sd := -lsystemd
+NEEDS_OF_sd := lib-systemd
+HEADER_systemd := systemd/sd-event.h
+PACKAGE_lib-systemd := libsystemd-dev
+need-initdb:
+	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
+		echo 'initdb: not found; Debian package: postgresql'; exit 1; }
+need-lib-pq:
+	@pkg-config --exists libpq || { \
+		echo 'libpq.pc: not found; Debian packages: pkg-config libpq-dev'; exit 1; }
 
 ADAPTER_CHECKS := $(addprefix adapter-,$(if $(ONLY),$(filter $(ONLY),$(ADAPTERS)),$(ADAPTERS)))
 .PHONY: adapters
@@ -27,10 +52,9 @@ adapters:
 	$(MAKE_ALL) $(ADAPTER_CHECKS:%=build/check/%)
 	@echo 'adapters: $(words $(ADAPTER_CHECKS)) passed'
 
-ADAPTER_HEADERS := volt.h $(wildcard examples/adapters/*.h tests/adapters/*.h)
 # $1: form, $2: name
 define ADAPTER_RULES
-build/adapters/$1/$2: examples/adapters/$2.c $(ADAPTER_HEADERS)
+build/adapters/$1/$2: examples/adapters/$2.c examples/03_server.h $(ADAPTER_HEADERS)
 	@mkdir -p $$(@D)
 	$$(CC) $(ADAPTER_CFLAGS) $$(CFLAGS_$2) $(ADAPTER_$1) $$< -o $$@ $$(LIBS_$2)
 build/adapters/$1/test_$2: tests/adapters/$2.c $(ADAPTER_HEADERS)
@@ -38,35 +62,13 @@ build/adapters/$1/test_$2: tests/adapters/$2.c $(ADAPTER_HEADERS)
 	$$(CC) $(ADAPTER_CFLAGS) $$(CFLAGS_$2) $(ADAPTER_$1) $$< -o $$@ $$(LIBS_$2)
 build/check/adapter-$2: build/adapters/$1/test_$2
 endef
-$(foreach a,$(ADAPTERS),$(foreach f,plain asan tsan,$(eval $(call ADAPTER_RULES,$f,$a))))
-$(foreach a,$(ADAPTERS),$(eval build/check/adapter-$a: build/adapters/plain/$a))
-build/check/adapter-%: tests/adapters/%.sh bench/tools/server.sh | $(NEEDS_OF_ADAPTERS)
+$(foreach a,$(ADAPTERS),$(foreach f,$(ADAPTER_FORMS),$(eval $(call ADAPTER_RULES,$f,$a))))
+$(foreach a,$(ADAPTERS),$(eval build/check/adapter-$a: build/adapters/plain/$a \
+	build/adapters/strict/$a | $(addprefix need-,clang g++ clang++ valgrind $(NEEDS_OF_$a))))
+build/check/adapter-%: tests/adapters/%.sh bench/tools/server.sh
 	@mkdir -p $(@D)
 	timeout 300 sh tests/adapters/$*.sh build/adapters
 	@touch $@
-
-# TLS: one script and one test for both libraries; https.c by each of them.
-TLS_NEEDS := need-openssl need-curl need-nc need-pgrep need-valgrind
-build/check/adapter-openssl: tests/adapters/tls/peers.sh build/adapters/plain/https_openssl \
-	| $(TLS_NEEDS) need-lib-ssl
-build/check/adapter-mbedtls: tests/adapters/tls/peers.sh build/adapters/plain/https_mbedtls \
-	| $(TLS_NEEDS) need-lib-mbedtls
-HEADER_mbedtls := mbedtls/ssl.h
-PACKAGE_lib-mbedtls := libmbedtls-dev
-build/adapters/plain/https_mbedtls: TLS_FLAGS := -DHTTPS_MBEDTLS
-build/adapters/plain/https_%: examples/adapters/https.c examples/03_server.h examples/06_http.h \
-		$(ADAPTER_HEADERS)
-	@mkdir -p $(@D)
-	$(CC) $(ADAPTER_CFLAGS) -O2 $(TLS_FLAGS) $< -o $@ $(LIBS_$*)
-build/adapters/plain/openssl build/adapters/plain/mbedtls: examples/03_server.h
-
-# ---- the adapters of curl, cares, glib and hiredis
-NEEDS_OF_curl := clang g++ clang++ lib-curl curl nginx openssl valgrind
-NEEDS_OF_cares := clang g++ clang++ lib-cares dnsmasq valgrind
-NEEDS_OF_glib := clang g++ clang++ lib-glib valgrind strace
-NEEDS_OF_hiredis := clang g++ clang++ lib-hiredis redis-server valgrind
-$(foreach a,curl cares glib hiredis,$(eval build/check/adapter-$a: | $(NEEDS_OF_$a:%=need-%)))
-build/check/adapter-curl: build/examples/06_http
 # The programs are C++ as well, and have no warning that the numbered examples must not have.
 build/adapters/strict/%: examples/adapters/%.c $(ADAPTER_HEADERS)
 	@mkdir -p $(@D)
@@ -75,17 +77,13 @@ build/adapters/strict/%: examples/adapters/%.c $(ADAPTER_HEADERS)
 	g++ $(FLAGS_g++) $(CXX_EXAMPLE_FLAGS) -I. -pthread $(CFLAGS_$*) -fsyntax-only $<
 	clang++ $(FLAGS_clang++) $(CXX_EXAMPLE_FLAGS) -I. -pthread $(CFLAGS_$*) -fsyntax-only $<
 	@touch $@
-$(foreach a,curl cares glib hiredis,$(eval build/check/adapter-$a: build/adapters/strict/$a))
-build/check/adapter-pq: | need-lib-pq need-initdb need-openssl need-valgrind
-need-initdb:
-	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
-		echo 'initdb: not found; Debian package: postgresql'; exit 1; }
-need-lib-pq:
-	@pkg-config --exists libpq || { \
-		echo 'libpq.pc: not found; Debian packages: pkg-config libpq-dev'; exit 1; }
-build/check/adapter-nghttp2: | need-lib-nghttp2 need-lib-ssl need-h2load need-curl need-openssl need-valgrind
-HEADER_nghttp2 := nghttp2/nghttp2.h
-PACKAGE_lib-nghttp2 := libnghttp2-dev
-build/check/adapter-sd: | need-lib-systemd need-valgrind
-HEADER_systemd := systemd/sd-event.h
-PACKAGE_lib-systemd := libsystemd-dev
+
+# ---- TLS: one script and one test for both libraries; https.c by each of them
+build/check/adapter-openssl: tests/adapters/tls/peers.sh build/adapters/plain/https_openssl
+build/check/adapter-mbedtls: tests/adapters/tls/peers.sh build/adapters/plain/https_mbedtls
+build/adapters/plain/https_mbedtls: TLS_FLAGS := -DHTTPS_MBEDTLS
+build/adapters/plain/https_%: examples/adapters/https.c examples/03_server.h examples/06_http.h \
+		$(ADAPTER_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(ADAPTER_CFLAGS) -O2 $(TLS_FLAGS) $< -o $@ $(LIBS_$*)
+build/check/adapter-curl: build/examples/06_http
