@@ -138,10 +138,11 @@ static inline int volt_nghttp2__header(nghttp2_session *s, const nghttp2_frame *
     if (!r && f->headers.cat == NGHTTP2_HCAT_REQUEST && c->h.n_busy < 2 * c->o.streams &&
         (r = volt_nghttp2__stream(c)) != NULL)
         r->id = f->hd.stream_id, nghttp2_session_set_stream_user_data(s, r->id, r);
-    if (r && r->is_headed) return 0; // trailers
-    size_t n = r ? r->n_head + n_name + n_value + 2 : 0;
-    char *head = r && n <= VOLT_NGHTTP2_HEAD ? (char *)realloc(r->head, n) : NULL;
-    if (!head) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; // resets the stream
+    if (!r) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; // resets the stream
+    if (r->is_headed) return 0; // trailers
+    size_t n = r->n_head + n_name + n_value + 2;
+    char *head = n <= VOLT_NGHTTP2_HEAD ? (char *)realloc(r->head, n) : NULL;
+    if (!head) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     memcpy(head + r->n_head, name, n_name + 1); // both texts are terminated
     memcpy(head + r->n_head + n_name + 1, value, n_value + 1);
     r->head = head, r->n_head = n;
