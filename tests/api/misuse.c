@@ -467,7 +467,6 @@ MISUSE(iovec_on_stack_is_caught, "stack", { int fd[2]; char buf[16]; int64_t n; 
     VOLT_AWAIT(s->n, volt_readv(cx, s->fd[0], &v, 1));
     VOLT_END(0);
 }
-static int no_call(void *arg) { return arg != NULL; }
 // Waits that keep a pointer to memory of the caller. kept_: the members of the state.
 #define MISUSE_OF_STACK(name_, kept_, on_stack_, ...)                                              \
     MISUSE(name_##_on_stack_is_caught, "stack", kept_) {                                           \
@@ -508,6 +507,8 @@ MISUSE_OF_STACK(value_of_watch, { volt_watcher r; }, int on,
                 volt_watcher_until(cx, &s->r, NULL, NULL, &on, sizeof on))
 MISUSE_OF_STACK(argument_of_watch, { volt_watcher r; int v; }, int on,
                 volt_watcher_until(cx, &s->r, NULL, &on, &s->v, sizeof s->v))
+#ifndef VOLT_SINGLE_THREAD // which has no pool
+static int no_call(void *arg) { return arg != NULL; }
 MISUSE_OF_STACK(job, { int unused; }, volt_job on, volt_blocking(cx, &on, no_call, NULL))
 MISUSE_OF_STACK(argument_of_job, { volt_job job; }, int on,
                 volt_blocking(cx, &s->job, no_call, &on))
@@ -515,6 +516,7 @@ MISUSE_OF_STACK(detached_job, { int unused; }, volt_detached_job on,
                 volt_blocking_detach(cx, &on, no_call, NULL, NULL))
 MISUSE_OF_STACK(argument_of_detached_job, { volt_detached_job job; }, int on,
                 volt_blocking_detach(cx, &s->job, no_call, &on, NULL))
+#endif
 #ifndef VOLT_NO_FILES
 MISUSE_OF_STACK(file_operation, { int unused; }, volt_file_op on,
                 volt_file_close(cx, &on, -1))
