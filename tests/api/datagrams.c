@@ -877,6 +877,7 @@ TEST(addresses_are_parsed_and_formatted) {
     CHECK_EQ(volt_addr_parse(&a, "*"), -EINVAL);
     CHECK_EQ(volt_addr_from(&a, (struct sockaddr *)(void *)a.sa_, 1), -EINVAL);
     CHECK_EQ(volt_addr_from(&a, (struct sockaddr *)(void *)a.sa_, 121), -EINVAL);
+    CHECK_EQ(volt_addr_from(&b, (struct sockaddr *)(void *)a.sa_, 120), 0);
     CHECK_EQ(volt_addr_parse(&a, "unix:/tmp/x"), 0);
     CHECK_EQ(volt_addr_set_port(&a, 1), -EAFNOSUPPORT);
     struct sockaddr_un whole = { .sun_family = AF_UNIX, .sun_path = "/tmp/x" }; // with what follows

@@ -854,6 +854,15 @@ static volt_poll take_signals(volt_cx *cx, void *arg) {
         CHECK_EQ(s->info.value, s->i);
         CHECK_EQ(s->info.code, SI_QUEUE);
     }
+    siginfo_t forged; // a process may tell itself what it likes
+    memset(&forged, 0, sizeof forged);
+    forged.si_signo = SIGRTMIN;
+    forged.si_code = SI_QUEUE;
+    forged.si_pid = 4321;
+    forged.si_uid = 8765;
+    CHECK_EQ(syscall(SYS_rt_sigqueueinfo, getpid(), SIGRTMIN, &forged), 0);
+    VOLT_AWAIT(s->rc, volt_signals_next(cx, s->fd, &s->info));
+    CHECK(s->info.pid == 4321 && s->info.uid == 8765);
     union sigval value = { .sival_ptr = s };
     CHECK_EQ(sigqueue(getpid(), SIGRTMIN, value), 0);
     VOLT_AWAIT(s->rc, volt_signals_next(cx, s->fd, &s->info));

@@ -225,7 +225,7 @@ static int answer_fstat(int fd, struct stat *st) {
     int rc = fstat(fd, st), differs_in = fd == told.other_fd ? told.differs_in : IN_NOTHING;
     if (told.kind) {
         st->st_mode = told.kind | (st->st_mode & 07777);
-        st->st_rdev = told.device;
+        st->st_rdev = (__typeof__(st->st_rdev))told.device; // of 32 bits on MIPS
     }
     st->st_dev += differs_in == IN_DEVICE;
     st->st_ino += differs_in == IN_INODE;

@@ -236,6 +236,18 @@ static void trim_shared(void *unused) {
     volt__heap_trim_shared(&heap);
     volt__heap_trim_shared(&heap);
 }
+// The task that comes meanwhile needs a slab, which changes what the trim goes by.
+static void trim_once(void *unused) {
+    (void)unused;
+    volt__heap_trim_shared(&heap);
+}
+SCENARIO(memory_shared_trim_beside_new_slab, .class = VMC_EXHAUSTIVE) {
+    make();
+    int t = vmc_spawn(trim_once, NULL);
+    use_shared((void *)SMALL);
+    vmc_join(t);
+    end();
+}
 SCENARIO(memory_shared_trim, .class = VMC_EXHAUSTIVE) {
     make();
     use_shared((void *)SMALL);
