@@ -59,7 +59,9 @@ SUM = r"\d+ passed, \d+ failed"
 COMMON = ("volt.h", "Makefile", "*.mk")
 SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!tests/mutate/*",
          "!tests/tools/everything.py", "!tests/README.md", "!tests/tools/programs/*",
-         "!examples/programs/*", "!examples/README.md", "!tests/tools/coverage.*", *COMMON)
+         "!tests/adapters/*", "!tests/projects/*", "!tests/image/*", "!examples/programs/*",
+         "!examples/adapters/*", "!examples/projects/*", "!examples/README.md",
+         "!tests/tools/coverage.*", *COMMON)
 BENCH = (*COMMON, "bench/*", "tests/lib/*", "!*.md")
 SETS = {
     "all": ("*", "!sketch/*"),
@@ -96,6 +98,7 @@ TARGETS = {
     "demo": ("make demo", 300, r"requests per second|requests/s"),
     "trace": ("make trace", 300, None),
     "harden": ("make harden", 3600, None),
+    "adapters": ("make adapters", 7200, r"^adapters: "),
     "packages": ("make packages", 7200, r"^packages: "),
     "doc-check": ("make doc-check", 1800, r"^doc: \d+ passed"),
     "gdb-test": ("make gdb-test", 1800, None),
