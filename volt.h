@@ -1614,7 +1614,7 @@ typedef struct volt_config {
     X_(spawned, "tasks accepted")                                        \
     X_(completed, "tasks ended")                                         \
     X_(polls, "calls of task functions")                                 \
-    X_(lifo_polls, "of these, from the LIFO slot")                       \
+    X_(lifo_polls, "polls of tasks from the LIFO slot")                  \
     X_(wakes_local, "wake-ups by running tasks, queued on their worker") \
     X_(wakes_remote, "tasks fetched from the shared queue")              \
     X_(inbox_tasks, "spawns and wake-ups fetched from the own inbox")    \
@@ -1631,7 +1631,7 @@ typedef struct volt_config {
     X_(rescued, "tasks taken from stuck workers")                        \
     X_(event_polls, "passes over descriptors and timers")                \
     X_(handoffs, "workers offered to another thread by volt_block_in_place") \
-    X_(busy_ns, "time awake, in ns")
+    X_(busy_ns, "time that workers were awake")
 typedef struct volt_counters {
 #define VOLT__COUNTER_FIELD(name_, text_) uint64_t name_;
     VOLT__COUNTERS(VOLT__COUNTER_FIELD)
@@ -2040,13 +2040,15 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out);
 VOLT_API int volt_worker_stats(volt_rt *rt, uint32_t worker, volt_counters *out);
 // Writes the state of every worker, and of every task with the object that it waits for, as text
 // or as JSON, to a descriptor. Tasks run on during the dump: each entry shows its task at one
-// moment, but two entries may differ in time. flags: 0, or a sum of the constants below.
+// moment, but two entries may differ in time. flags: 0, or a sum of the constants below. With
+// VOLT_DUMP_METRICS, which stands alone, it writes the counters instead, and with VOLT_TRACE the
+// histograms and the health, in the text format of OpenMetrics 1.0: application/openmetrics-text.
 //   where  : any thread. With VOLT_DUMP_CRASH also a signal handler: the dump then waits for no
 //            lock
 //   returns: 0 | -errno of write(2); SIGPIPE is suppressed | -EAGAIN if `fd` is non-blocking and
 //            has taken nothing for a second | -EBUSY if a lock is held, with VOLT_DUMP_CRASH; then
-//            tasks are missing | -ECHILD in a forked child
-enum { VOLT_DUMP_JSON = 1, VOLT_DUMP_CRASH = 2 };
+//            tasks are missing | -ECHILD in a forked child | -EINVAL: VOLT_DUMP_METRICS with others
+enum { VOLT_DUMP_JSON = 1, VOLT_DUMP_CRASH = 2, VOLT_DUMP_METRICS = 4 };
 VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags);
 // The same to a function, which receives up to 1024 bytes at a time and ends the output by a
 // negative result. With VOLT_DUMP_CRASH it must be safe in a signal handler.
@@ -3479,8 +3481,8 @@ extern "C" {
 //   >>copy       copying between streams, files to sockets
 //   >>names      host names: lookup and connection
 //   >>process    signals, child processes
-//   >>inspect    counters, dump
-//   >>export     the trace as JSON for Chrome's viewer and Perfetto; histograms, health
+//   >>inspect    counters, histograms, health, dump, metrics
+//   >>export     the trace as JSON for Chrome's viewer and Perfetto
 //   >>public     run, create, block_on, shutdown, destroy
 //
 // ---- terms: each has one meaning, in names and in comments
@@ -18457,9 +18459,10 @@ VOLT_API int volt_exit_text(const volt_exit_status *e, char *buf, size_t len) {
 #endif
 
 //==================================================================================================
-// >>inspect  counters, dump
+// >>inspect  counters, histograms, health, dump, metrics
 //==================================================================================================
-// Counters of a runtime, and dumps of its tasks and workers, as text or JSON, while it runs.
+// Counters and histograms of a runtime, its health, and dumps of its tasks and workers, as text or
+// JSON, or of its counters as OpenMetrics, while it runs.
 //   - The counters of a worker are as of its last volt__publish_stats. If the calling thread
 //     carries the worker, it publishes them first, so that they are exact. `queued` is a hint.
 //   - A dump allocates nothing, uses no stdio, and calls `put` without a lock.
@@ -18576,6 +18579,76 @@ static int volt__snapshot_next(volt__slabs *all, volt__cursor *at, volt__task_sn
     return (int)n;
 }
 
+static const char *volt__snapshot_state(const volt__task_snapshot *t) {
+    if (t->word & VOLT__COMPLETE) return "ended";
+    if (t->word & VOLT__RUNNING) return "running";
+    return t->word & VOLT__NOTIFIED ? "queued" : "waiting";
+}
+
+// ---- histograms, health
+#if VOLT_TRACE
+VOLT_API int volt_histograms(volt_rt *rt, volt_latency_histograms *out) {
+    memset(out, 0, sizeof *out);
+    if (volt__is_forked_child(rt)) return -ECHILD;
+    for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
+        volt__trace *trace = &rt->workers[i]->trace;
+        volt__lock(&trace->lock);
+        for (int k = 0; k < VOLT_HISTOGRAM; k++) {
+            out->poll[k] += trace->histograms.poll[k];
+            out->wait[k] += trace->histograms.wait[k];
+        }
+        volt__unlock(&trace->lock);
+    }
+    return 0;
+}
+// Finds the longest poll in progress. A poll that has begun since `now` was read has a negative age
+// here, so it is not reported.
+static void volt__health_polls(volt_rt *rt, volt_health_report *out) {
+    for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
+        volt__trace *trace = &rt->workers[i]->trace;
+        int64_t now = VOLT_NOW_NS();
+        volt__lock(&trace->lock);
+        if (trace->poll_since > 0 && now - trace->poll_since > out->longest_poll) {
+            out->longest_poll = now - trace->poll_since;
+            out->site = trace->poll_site;
+        }
+        volt__unlock(&trace->lock);
+    }
+    // In the first poll of a task it is that of the spawn: with a tab, or a name without a line.
+    if (out->site && (strchr(out->site, '\t') || !strchr(out->site, ':'))) out->site = NULL;
+}
+VOLT_API int volt_health(volt_rt *rt, volt_health_report *out) {
+    volt__task_snapshot batch[VOLT__DUMP_BATCH];
+    volt__cursor at;
+    int n;
+    memset(out, 0, sizeof *out);
+    if (volt__is_forked_child(rt)) return -ECHILD;
+    volt__health_polls(rt, out);
+    volt__snapshot_begin(&at);
+    while ((n = volt__snapshot_next(&rt->slabs, &at, batch, 0)) > 0) {
+        int64_t now = VOLT_NOW_NS();
+        for (int i = 0; i < n; i++) {
+            // 'q': queued. Bit 0 clear: the task was just woken, and the stamp is not written yet
+            if (volt__snapshot_state(&batch[i])[0] != 'q' || !(batch[i].wait_ms & 1)) continue;
+            int64_t age = volt__trace_since(batch[i].wait_ms, now);
+            if (age > out->oldest_runnable) out->oldest_runnable = age;
+        }
+    }
+    return 0;
+}
+#else
+VOLT_API int volt_histograms(volt_rt *rt, volt_latency_histograms *out) {
+    (void)rt;
+    memset(out, 0, sizeof *out);
+    return -ENOSYS;
+}
+VOLT_API int volt_health(volt_rt *rt, volt_health_report *out) {
+    (void)rt;
+    memset(out, 0, sizeof *out);
+    return -ENOSYS;
+}
+#endif
+
 // ---- buffered output
 // Text is collected in a buffer and passed to `put`, which is not called again once it has failed.
 typedef struct volt__out {
@@ -18647,12 +18720,11 @@ static void volt__out_quoted(volt__out *o, const char *text, const char *end) {
     }
     volt__out_char(o, '"');
 }
-// Writes a decimal fraction, such as 12.345.
-static void volt__out_fraction(volt__out *o, uint64_t thousandths) {
-    volt__out_number(o, thousandths / 1000);
+// Writes x / unit as a decimal fraction. `unit` is a power of 10: of 12345 and 1000 it is 12.345.
+static void volt__out_fraction(volt__out *o, uint64_t x, uint64_t unit) {
+    volt__out_number(o, x / unit);
     volt__out_char(o, '.');
-    for (uint64_t unit = 100; unit > 0; unit /= 10)
-        volt__out_char(o, (char)('0' + thousandths / unit % 10));
+    while ((unit /= 10) > 0) volt__out_char(o, (char)('0' + x / unit % 10));
 }
 // Begins the next entry of a list: JSON puts a comma between two entries.
 static void volt__out_item(volt__out *o) {
@@ -18689,7 +18761,7 @@ static void volt__dump_ms(volt__out *o, uint32_t ms, const char *trail) {
         volt__out_number(o, ms);
         return;
     }
-    volt__out_fraction(o, ms);
+    volt__out_fraction(o, ms, 1000);
     volt__out_text(o, trail);
 }
 // `wait`: the kind of the leaf, shifted left by 24, and its argument, such as a descriptor; bit 31
@@ -18706,11 +18778,6 @@ static const char *volt__wait_text(uint32_t wait, int *has_fd) {
     int is_known = i < sizeof leaves / sizeof leaves[0];
     *has_fd = is_known ? leaves[i].has_fd : 0;
     return is_known ? leaves[i].text : "waker";
-}
-static const char *volt__snapshot_state(const volt__task_snapshot *t) {
-    if (t->word & VOLT__COMPLETE) return "ended";
-    if (t->word & VOLT__RUNNING) return "running";
-    return t->word & VOLT__NOTIFIED ? "queued" : "waiting";
 }
 // spawn_site is "file:line", a tab and the name of a function; or a name alone, such as that of
 // volt_name, or "root task". Returns the name. *site_end receives the end of "file:line", or
@@ -18790,23 +18857,129 @@ static int volt__dump_tasks(volt__out *o, volt_rt *rt, unsigned flags) {
     }
     return n < 0 ? n : 0;
 }
+// Returns as volt__dump_tasks.
+static int volt__dump_state(volt__out *o, volt_rt *rt, unsigned flags) {
+    o->is_json = flags & VOLT_DUMP_JSON;
+    if (o->is_json) volt__out_text(o, "{\"workers\":[");
+    for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
+        volt__out_item(o);
+        volt__dump_worker(o, rt, i);
+    }
+    if (o->is_json) volt__out_text(o, "],\n\"tasks\":[");
+    o->n_items = 0;
+    int rc = volt__dump_tasks(o, rt, flags);
+    if (o->is_json) volt__out_text(o, "]}\n");
+    return rc;
+}
+
+// ---- metrics
+// A family of OpenMetrics has a type, a help text and its samples. Its name is "volt_" and `name`;
+// if that ends with "_ns", the values are in ns, and are written in seconds.
+static int volt__metric_is_time(const char *name) {
+    size_t n = strlen(name);
+    return n > 3 && strcmp(name + n - 3, "_ns") == 0;
+}
+static void volt__metric_name(volt__out *o, const char *name) {
+    size_t n = strlen(name) - (volt__metric_is_time(name) ? 2 : 0);
+    volt__out_text(o, "volt_");
+    for (size_t i = 0; i < n; i++) volt__out_char(o, name[i]);
+    if (volt__metric_is_time(name)) volt__out_text(o, "seconds");
+}
+// Writes a line, such as "# TYPE volt_parks counter".
+static void volt__metric_about(volt__out *o, const char *what, const char *name, const char *text) {
+    volt__out_text(o, what);
+    volt__metric_name(o, name);
+    volt__out_char(o, ' ');
+    volt__out_text(o, text);
+    volt__out_char(o, '\n');
+}
+static void volt__metric_head(volt__out *o, const char *name, const char *type, const char *help) {
+    volt__metric_about(o, "# TYPE ", name, type);
+    if (volt__metric_is_time(name)) volt__metric_about(o, "# UNIT ", name, "seconds");
+    volt__metric_about(o, "# HELP ", name, help);
+}
+static void volt__metric_value(volt__out *o, const char *name, uint64_t value) {
+    if (volt__metric_is_time(name)) volt__out_fraction(o, value, 1000000000);
+    else volt__out_number(o, value);
+    volt__out_char(o, '\n');
+}
+static void volt__metric_counter(volt__out *o, const char *name, const char *help, uint64_t value) {
+    volt__metric_head(o, name, "counter", help);
+    volt__metric_name(o, name);
+    volt__out_text(o, "_total ");
+    volt__metric_value(o, name, value);
+}
+static void volt__metric_gauge(volt__out *o, const char *name, const char *help, uint64_t value) {
+    volt__metric_head(o, name, "gauge", help);
+    volt__metric_name(o, name);
+    volt__out_char(o, ' ');
+    volt__metric_value(o, name, value);
+}
+#if VOLT_TRACE
+// Writes buckets with bounds from 1 us to 17 s: of shorter and longer durations there is no more to
+// be known. Samples without a sum are allowed: the runtime keeps none.
+static void volt__metric_histogram(volt__out *o, const char *name, const char *help,
+                                   const uint64_t *counts) {
+    uint64_t n = 0;
+    int next = 0;
+    volt__metric_head(o, name, "histogram", help);
+    for (int i = 10; i <= 35; i++) { // the bound is 2^i ns; 35: none
+        while (next <= i || (i == 35 && next < VOLT_HISTOGRAM)) n += counts[next++];
+        volt__metric_name(o, name);
+        volt__out_text(o, "_bucket{le=\"");
+        if (i < 35) volt__out_fraction(o, UINT64_C(1) << i, 1000000000);
+        else volt__out_text(o, "+Inf");
+        volt__out_text(o, "\"} ");
+        volt__out_number(o, n);
+        volt__out_char(o, '\n');
+    }
+}
+static void volt__metrics_of_trace(volt__out *o, volt_rt *rt) {
+    volt_latency_histograms times;
+    volt_health_report health;
+    (void)volt_histograms(rt, &times);
+    (void)volt_health(rt, &health);
+    volt__metric_histogram(o, "poll_ns", "durations of polls", times.poll);
+    volt__metric_histogram(o, "wait_ns", "times from a wake-up or spawn to the poll", times.wait);
+    volt__metric_gauge(o, "longest_poll_ns", "the longest time that a poll has been running",
+                       (uint64_t)health.longest_poll);
+    volt__metric_gauge(o, "oldest_runnable_ns",
+                       "the longest time that a runnable task has been waiting",
+                       (uint64_t)health.oldest_runnable);
+}
+#else
+#  define volt__metrics_of_trace(o_, rt_) ((void)0)
+#endif
+static void volt__dump_metrics(volt__out *o, volt_rt *rt) {
+    volt_counters c;
+    volt_stats(rt, &c);
+#define VOLT__COUNTER_METRIC(name_, text_) volt__metric_counter(o, #name_, text_, c.name_);
+    VOLT__COUNTERS(VOLT__COUNTER_METRIC)
+#undef VOLT__COUNTER_METRIC
+    volt__metric_counter(o, "blocking_jobs", "calls that the thread pool has begun",
+                         c.blocking_jobs);
+    volt__metric_gauge(o, "workers", "workers as configured", c.workers);
+    volt__metric_gauge(o, "workers_started", "workers that have been started", c.workers_started);
+    volt__metric_gauge(o, "queued", "runnable tasks that wait for a worker", c.queued);
+    volt__metric_gauge(o, "blocking_threads", "threads of the pool", c.blocking_threads);
+    volt__metric_gauge(o, "blocking_idle", "threads of the pool without a call", c.blocking_idle);
+    volt__metric_gauge(o, "blocking_queued", "calls that wait for a thread", c.blocking_queued);
+    volt__metrics_of_trace(o, rt);
+    volt__out_text(o, "# EOF\n");
+}
+
+// ---- dump to a function
 VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, size_t len),
                           void *user, unsigned flags) {
     volt__out o;
+    int rc = 0;
+    if ((flags & VOLT_DUMP_METRICS) && flags != VOLT_DUMP_METRICS) return -EINVAL;
     if (volt__is_forked_child(rt)) return -ECHILD;
     memset(&o, 0, offsetof(volt__out, text));
     o.put = put;
     o.user = user;
-    o.is_json = flags & VOLT_DUMP_JSON;
-    if (o.is_json) volt__out_text(&o, "{\"workers\":[");
-    for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
-        volt__out_item(&o);
-        volt__dump_worker(&o, rt, i);
-    }
-    if (o.is_json) volt__out_text(&o, "],\n\"tasks\":[");
-    o.n_items = 0;
-    int rc = volt__dump_tasks(&o, rt, flags);
-    if (o.is_json) volt__out_text(&o, "]}\n");
+    if (flags & VOLT_DUMP_METRICS) volt__dump_metrics(&o, rt);
+    else rc = volt__dump_state(&o, rt, flags);
     volt__out_flush(&o);
     return o.rc < 0 ? o.rc : rc;
 }
@@ -18862,10 +19035,10 @@ VOLT_API void volt_name(volt_cx *cx, const char *name) {
 }
 
 //==================================================================================================
-// >>export  the trace as JSON for Chrome's viewer and Perfetto; histograms, health
+// >>export  the trace as JSON for Chrome's viewer and Perfetto
 //==================================================================================================
-// The results of VOLT_TRACE: the events in Chrome's trace format, the sums of the histograms, and
-// the health report. Without VOLT_TRACE all functions return -ENOSYS.
+// The events of VOLT_TRACE in Chrome's trace format. Without VOLT_TRACE both functions return
+// -ENOSYS.
 //   - The JSON has one track for each worker, numbered by the index of the worker, and a last one
 //     for all threads that are not workers.
 //   - The events of a track are copied under the lock of its trace, and written without a lock.
@@ -18889,7 +19062,7 @@ static void volt__trace_json_head(volt__out *o, const char *phase, uint32_t tid,
     volt__out_text(o, ",\"pid\":1,\"tid\":");
     volt__out_number(o, tid);
     volt__out_text(o, ",\"ts\":");
-    volt__out_fraction(o, (uint64_t)at);
+    volt__out_fraction(o, (uint64_t)at, 1000);
 }
 static void volt__trace_json_named(volt__out *o, const char *name, const char *site) {
     volt__out_key(o, "name");
@@ -18975,69 +19148,10 @@ VOLT_API int volt_trace_to(volt_rt *rt, int (*put)(void *user, const char *text,
     a->free(a->user, copy, sizeof *copy);
     return o.rc < 0 ? o.rc : 0;
 }
-VOLT_API int volt_histograms(volt_rt *rt, volt_latency_histograms *out) {
-    memset(out, 0, sizeof *out);
-    if (volt__is_forked_child(rt)) return -ECHILD;
-    for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
-        volt__trace *trace = &rt->workers[i]->trace;
-        volt__lock(&trace->lock);
-        for (int k = 0; k < VOLT_HISTOGRAM; k++) {
-            out->poll[k] += trace->histograms.poll[k];
-            out->wait[k] += trace->histograms.wait[k];
-        }
-        volt__unlock(&trace->lock);
-    }
-    return 0;
-}
-// Finds the longest poll in progress. A poll that has begun since `now` was read has a negative age
-// here, so it is not reported.
-static void volt__health_polls(volt_rt *rt, volt_health_report *out) {
-    for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
-        volt__trace *trace = &rt->workers[i]->trace;
-        int64_t now = VOLT_NOW_NS();
-        volt__lock(&trace->lock);
-        if (trace->poll_since > 0 && now - trace->poll_since > out->longest_poll) {
-            out->longest_poll = now - trace->poll_since;
-            out->site = trace->poll_site;
-        }
-        volt__unlock(&trace->lock);
-    }
-    // In the first poll of a task it is that of the spawn: with a tab, or a name without a line.
-    if (out->site && (strchr(out->site, '\t') || !strchr(out->site, ':'))) out->site = NULL;
-}
-VOLT_API int volt_health(volt_rt *rt, volt_health_report *out) {
-    volt__task_snapshot batch[VOLT__DUMP_BATCH];
-    volt__cursor at;
-    int n;
-    memset(out, 0, sizeof *out);
-    if (volt__is_forked_child(rt)) return -ECHILD;
-    volt__health_polls(rt, out);
-    volt__snapshot_begin(&at);
-    while ((n = volt__snapshot_next(&rt->slabs, &at, batch, 0)) > 0) {
-        int64_t now = VOLT_NOW_NS();
-        for (int i = 0; i < n; i++) {
-            // 'q': queued. Bit 0 clear: the task was just woken, and the stamp is not written yet
-            if (volt__snapshot_state(&batch[i])[0] != 'q' || !(batch[i].wait_ms & 1)) continue;
-            int64_t age = volt__trace_since(batch[i].wait_ms, now);
-            if (age > out->oldest_runnable) out->oldest_runnable = age;
-        }
-    }
-    return 0;
-}
 #else
-VOLT_API int volt_health(volt_rt *rt, volt_health_report *out) {
-    (void)rt;
-    memset(out, 0, sizeof *out);
-    return -ENOSYS;
-}
 VOLT_API int volt_trace_to(volt_rt *rt, int (*put)(void *user, const char *text, size_t len),
                            void *user) {
     (void)rt, (void)put, (void)user;
-    return -ENOSYS;
-}
-VOLT_API int volt_histograms(volt_rt *rt, volt_latency_histograms *out) {
-    (void)rt;
-    memset(out, 0, sizeof *out);
     return -ENOSYS;
 }
 #endif

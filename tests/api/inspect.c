@@ -380,6 +380,82 @@ TEST_OF_THREADS(dump_stops_at_first_error_of_its_sink) {
     destroy(rt);
 }
 
+// ---- metrics
+
+// Each line that is no sample is of the family whose samples follow, and each name is given once.
+static void check_families(const sink *s) {
+    char family[64] = "", type[16], name[64];
+    int n_families = 0;
+    for (const char *line = s->text; *line; line = strchr(line, '\n') + 1) {
+        if (sscanf(line, "# TYPE %63s %15s", name, type) == 2) {
+            char once[80];
+            snprintf(once, sizeof once, "# TYPE %s ", name);
+            CHECK_EQ(count(s, once), 1);
+            CHECK(!strcmp(type, "counter") || !strcmp(type, "gauge") || !strcmp(type, "histogram"));
+            strcpy(family, name);
+            n_families++;
+        } else if (sscanf(line, "# UNIT %63s seconds", name) == 1 ||
+                   sscanf(line, "# HELP %63s ", name) == 1) {
+            CHECK_EQ(strcmp(name, family), 0);
+        } else if (strncmp(line, "# EOF\n", 7)) {
+            CHECK_EQ(strncmp(line, family, strlen(family)), 0);
+            CHECK(strchr(line, ' ') < strchr(line, '\n'));
+        }
+    }
+    CHECK(n_families >= 28);
+    CHECK_EQ(strcmp(s->text + s->len - 6, "# EOF\n"), 0);
+    CHECK_EQ(count(s, "# EOF"), 1);
+}
+TEST_OF_THREADS(metrics_have_every_counter) {
+    volt_rt *rt = create_on(2);
+    volt_counters c;
+    sink s = { .text = NULL };
+    for (int i = 0; i < 100; i++) {
+        volt_handle h;
+        RT_SPAWN(rt, &h, giver_run, (giver){ .value = i });
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+    }
+    do { // until no worker publishes any more
+        volt_stats(rt, &c);
+        dump(rt, &s, VOLT_DUMP_METRICS);
+    } while (sample(&s, "volt_parks_total") != (double)c.parks || c.completed < 100);
+    check_families(&s);
+#define CHECK_SAMPLE(name_, text_)                                                                 \
+    if (strcmp(#name_, "busy_ns"))                                                                 \
+        CHECK_EQ((uint64_t)sample(&s, "volt_" #name_ "_total"), c.name_);
+    VOLT__COUNTERS(CHECK_SAMPLE)
+#undef CHECK_SAMPLE
+    double busy = sample(&s, "volt_busy_seconds_total") - (double)c.busy_ns / 1e9;
+    CHECK(busy > -1e-6 && busy < 1e-6);
+    CHECK_EQ((uint64_t)sample(&s, "volt_workers"), 2);
+    CHECK_EQ((uint64_t)sample(&s, "volt_workers_started"), c.workers_started);
+    CHECK_EQ((uint64_t)sample(&s, "volt_queued"), 0);
+    CHECK_EQ((uint64_t)sample(&s, "volt_blocking_jobs_total"), c.blocking_jobs);
+    CHECK_EQ(count(&s, "histogram"), 0); // without VOLT_TRACE
+    drop(&s);
+    destroy(rt);
+}
+TEST_OF_THREADS(metrics_stand_alone_and_stop_at_first_error) {
+    volt_rt *rt = create_on(1);
+    sink s = { .text = NULL };
+    CHECK_EQ(volt_dump_to(rt, put, &s, VOLT_DUMP_METRICS | VOLT_DUMP_JSON), -EINVAL);
+    CHECK_EQ(volt_dump_to(rt, put, &s, VOLT_DUMP_METRICS | VOLT_DUMP_CRASH), -EINVAL);
+    CHECK_EQ(s.n_puts, 0);
+    dump(rt, &s, VOLT_DUMP_METRICS);
+    int all = s.n_puts;
+    CHECK(all > 2);
+    for (int i = 1; i <= all; i++) {
+        s.len = 0;
+        s.n_puts = 0;
+        s.fail_at = i;
+        s.rc = -EIO;
+        CHECK_EQ(volt_dump_to(rt, put, &s, VOLT_DUMP_METRICS), -EIO);
+        CHECK_EQ(s.n_puts, i);
+    }
+    drop(&s);
+    destroy(rt);
+}
+
 // ---- while tasks come and go: every one that lives all the time is told once
 
 typedef struct {

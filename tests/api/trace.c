@@ -320,6 +320,47 @@ TEST_OF_THREADS(trace_events_and_dumps_number_tasks_alike) {
     destroy(rt);
 }
 
+// Buckets count all that is below their bound: the last one counts everything.
+static void check_buckets(const sink *s, const char *name, const uint64_t *counts) {
+    char bucket[80];
+    uint64_t n = 0, before = 0;
+    for (int i = 0; i < VOLT_HISTOGRAM; i++) {
+        n += counts[i];
+        if (i < 10 || i > 34) continue;
+        snprintf(bucket, sizeof bucket, "%s_bucket{le=\"%.9f\"}", name,
+                 (double)(UINT64_C(1) << i) / 1e9);
+        CHECK_EQ((uint64_t)sample(s, bucket), n);
+        CHECK(n >= before);
+        before = n;
+    }
+    snprintf(bucket, sizeof bucket, "%s_bucket{le=\"+Inf\"}", name);
+    CHECK_EQ((uint64_t)sample(s, bucket), n);
+}
+TEST_OF_THREADS(metrics_have_histograms_and_health) {
+    volt_rt *rt = create_on(1);
+    volt_latency_histograms h;
+    sink s = { .text = NULL };
+    volt_handle task = { NULL };
+    RT_SPAWN(rt, &task, yields_run, (yields){ .n = 100 });
+    CHECK_EQ(volt_join_sync(&task, VOLT_NEVER, NULL), 0);
+    do { // until the last poll is counted
+        CHECK_EQ(volt_histograms(rt, &h), 0);
+    } while (sum(h.poll) < 101);
+    h.poll[2]++; // shorter and longer ones are in the first and in the last bucket
+    h.poll[40]++;
+    volt__lock(&rt->workers[0]->trace.lock);
+    rt->workers[0]->trace.histograms.poll[2]++;
+    rt->workers[0]->trace.histograms.poll[40]++;
+    volt__unlock(&rt->workers[0]->trace.lock);
+    dump(rt, &s, VOLT_DUMP_METRICS);
+    check_buckets(&s, "volt_poll_seconds", h.poll);
+    check_buckets(&s, "volt_wait_seconds", h.wait);
+    CHECK_EQ((int)sample(&s, "volt_longest_poll_seconds"), 0);
+    CHECK_EQ((int)sample(&s, "volt_oldest_runnable_seconds"), 0);
+    drop(&s);
+    destroy(rt);
+}
+
 // ---- health
 
 typedef struct {

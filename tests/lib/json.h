@@ -46,6 +46,15 @@ static inline void line_of(const sink *s, const char *what, char *line, size_t c
     memcpy(line, from, n);
     line[n] = 0;
 }
+// The value of a sample of the metrics, which has a line of its own; or -1.
+static inline double sample(const sink *s, const char *name) {
+    size_t n = strlen(name);
+    for (const char *line = s->text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, n) == 0 && line[n] == ' ') return strtod(line + n + 1, NULL);
+    }
+    return -1;
+}
 
 // A strict reader of JSON: the number of objects in all lists of the outermost one.
 typedef struct {
