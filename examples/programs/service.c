@@ -301,9 +301,8 @@ static void answer(volt_cx *cx, client *c) {
     if (c->n == HTTP_OK && http_is(r->path, "/metrics")) {
         FILE *f = open_memstream(&c->text, &len);
         if (f) {
-            metrics_runtime(f, volt_cx_rt(cx));
             metrics_service(f);
-            fprintf(f, "# EOF\n");
+            metrics_end(f, volt_cx_rt(cx));
         }
         if (!f || fclose(f) != 0) c->n = 503;
         body = (http_text){ c->text, len };
@@ -322,7 +321,7 @@ static void answer(volt_cx *cx, client *c) {
 static volt_poll scrape_run(volt_cx *cx, void *arg) { // one request for each connection
     client *c = (client *)arg;
     VOLT_BEGIN(cx, c);
-    c->x = http_begin(c->fd, REQUEST_BYTES);
+    c->x = http_begin(volt_stream_of(c->fd), REQUEST_BYTES);
     if (!c->x) goto out;
     VOLT_AWAIT(c->n, volt_within(cx, &c->limit, VOLT_S(REQUEST_SECONDS), http_read(cx, c->x)));
     if (c->n == -ETIMEDOUT) c->n = 408;

@@ -498,8 +498,8 @@ def metrics():
     check(second['echo_clients'] == 1, text)
     check(all(second[k] >= v for k, v in first.items() if k.endswith('_total')), text)
     # a worker publishes what it has counted when it goes to sleep
-    until(lambda: parse(scrape(m))['volt_tasks_spawned_total'] >=
-          first['volt_tasks_spawned_total'] + 7, 'the tasks')
+    until(lambda: parse(scrape(m))['volt_spawned_total'] >=
+          first['volt_spawned_total'] + 7, 'the tasks')
     check(parse(scrape(m))['volt_poll_seconds_bucket{le="+Inf"}'] > 20, text)
     claim('the metrics are OpenMetrics, and count clients and bytes')
     if PARSER:
