@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// volt.h 0.1.0 - an async runtime for C on Linux, in one header: tasks on all cores, timers,
+// volt.h 0.2.0 - an async runtime for C on Linux, in one header: tasks on all cores, timers,
 // sockets, locks, channels. One file of the program defines VOLT_IMPLEMENTATION before its first
 // include; all other files only include volt.h. A first program:
 //
@@ -451,8 +451,9 @@
 // shields and 65535 simultaneous waits (each child of volt_join_all counts); one more stops the
 // program. A hand-written poll function that calls operations of volt must be awaited by a function
 // with VOLT_BEGIN. There is no io_uring backend, and no Windows, macOS or BSD. There is no TLS
-// either: examples/adapters/volt_openssl.h makes OpenSSL a volt_stream. A child that must end with its
-// parent has to do so itself: PR_SET_PDEATHSIG would follow the pool thread that has started it.
+// either: examples/adapters/volt_openssl.h and volt_mbedtls.h make it a volt_stream. A child that
+// must end with its parent has to do so itself: PR_SET_PDEATHSIG would follow the pool thread that
+// has started it.
 //
 // ---- input and output: which function for which purpose
 //   bytes of a socket, pipe, terminal    volt_read, volt_write, their _exact and _all forms
@@ -723,7 +724,7 @@ struct sockaddr;
 struct sockaddr;
 struct stat;
 
-#define VOLT_VERSION 100 // major * 10000 + minor * 100 + patch
+#define VOLT_VERSION 200 // major * 10000 + minor * 100 + patch
 
 #define VOLT__MUST __attribute__((warn_unused_result))
 #define VOLT__STR2(x_) #x_

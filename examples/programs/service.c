@@ -222,7 +222,7 @@ static volt_poll client_linger(volt_cx *cx, client *c) {
 
 // ---- echo
 
-// Echoes what has come, by a buffer on the stack. The rest that the socket does not take goes to the heap.
+// Echoes what has come, by a buffer on the stack. What the socket does not take goes to the heap.
 //   returns: the number of bytes | 0 at the end | -EAGAIN | -errno. c->left of them are in c->rest
 static int64_t echo_some(volt_cx *cx, client *c) {
     char buf[ECHO_BYTES];

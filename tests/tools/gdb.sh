@@ -89,7 +89,7 @@ look clang-O2 clang -O2 -g -I.
 refuse no-debug-information 'no volt__tls in the debug information' gcc -O1 -I.
 refuse other-tick ': VOLT_TICK_NS: the program' gcc -O1 -g -DVOLT_TICK_NS=2000000 -I.
 refuse other-finer-tick ': VOLT_TICK_NS: the program' gcc -O1 -g -DVOLT_TICK_NS=20000 -I.
-other other-version 's/^\(#define VOLT_VERSION\) 100/\1 101/' 'VOLT_VERSION is {101}, not 100'
+other other-version 's/^\(#define VOLT_VERSION\) 200/\1 201/' 'VOLT_VERSION is {201}, not 200'
 other other-field 's/\<wait_ms\>/wait_tick/g' 'volt__task has no wait_ms'
 other other-flag 's/^\(#define VOLT__REF ((uintptr_t)\)64)/\132)/' 'tasks found, '
 other other-slots 's/^\(#define VOLT__SLAB_HEAD\) 128/\1 192/' 'another number of slots'

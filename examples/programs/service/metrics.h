@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Metrics of a program and of its runtime as OpenMetrics text, for Prometheus and its like. A family
-// has a type, a help text and its samples; those of the runtime come from volt_dump_to. Include
-// volt.h first.
+// Metrics of a program and of its runtime as OpenMetrics text, for Prometheus and its like. A
+// family has a type, a help text and its samples; those of the runtime come from volt_dump_to.
+// Include volt.h first.
 #ifndef EXAMPLE_SERVICE_METRICS_H
 #define EXAMPLE_SERVICE_METRICS_H
 
