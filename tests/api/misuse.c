@@ -469,97 +469,107 @@ MISUSE(iovec_on_stack_is_caught, "stack", { int fd[2]; char buf[16]; int64_t n; 
 }
 // Waits that keep a pointer to memory of the caller. kept_: the members of the state.
 #define MISUSE_OF_STACK(name_, kept_, on_stack_, ...)                                              \
-    MISUSE(name_##_on_stack_is_caught, "stack", kept_) {                                           \
+    MISUSE(name_, "stack", kept_) {                                                                \
         on_stack_;                                                                                 \
         VOLT_BEGIN(cx, s);                                                                         \
         memset(&on, 0, sizeof on);                                                                 \
         VOLT_AWAIT(__VA_ARGS__);                                                                   \
         VOLT_END(0);                                                                               \
     }
-MISUSE_OF_STACK(semaphore, { int unused; }, volt_sem on, volt_sem_acquire(cx, &on, 1))
-MISUSE_OF_STACK(event, { int unused; }, volt_event on, volt_event_wait(cx, &on))
-MISUSE_OF_STACK(notify, { int unused; }, volt_notify on, volt_notify_wait(cx, &on))
-MISUSE_OF_STACK(notify_with_count, { int unused; }, volt_notify on,
+MISUSE_OF_STACK(semaphore_on_stack_is_caught, { int unused; }, volt_sem on,
+                volt_sem_acquire(cx, &on, 1))
+MISUSE_OF_STACK(event_on_stack_is_caught, { int unused; }, volt_event on, volt_event_wait(cx, &on))
+MISUSE_OF_STACK(notify_on_stack_is_caught, { int unused; }, volt_notify on,
+                volt_notify_wait(cx, &on))
+MISUSE_OF_STACK(notify_with_count_on_stack_is_caught, { int unused; }, volt_notify on,
                 volt_notify_wait_past(cx, &on, 0))
-MISUSE_OF_STACK(barrier, { int unused; }, volt_barrier on, volt_barrier_wait(cx, &on))
-MISUSE_OF_STACK(condition, { volt_mutex m; }, volt_cond on, volt_cond_wait(cx, &on, &s->m))
-MISUSE_OF_STACK(mutex_of_condition, { volt_cond c; }, volt_mutex on,
+MISUSE_OF_STACK(barrier_on_stack_is_caught, { int unused; }, volt_barrier on,
+                volt_barrier_wait(cx, &on))
+MISUSE_OF_STACK(condition_on_stack_is_caught, { volt_mutex m; }, volt_cond on,
+                volt_cond_wait(cx, &on, &s->m))
+MISUSE_OF_STACK(mutex_of_condition_on_stack_is_caught, { volt_cond c; }, volt_mutex on,
                 volt_cond_wait(cx, &s->c, &on))
-MISUSE_OF_STACK(channel_to_send_to, { int v; }, volt_chan on,
+MISUSE_OF_STACK(channel_to_send_to_on_stack_is_caught, { int v; }, volt_chan on,
                 volt_chan_send(cx, &on, &s->v, sizeof s->v))
-MISUSE_OF_STACK(channel_to_receive_from, { int v; }, volt_chan on,
+MISUSE_OF_STACK(channel_to_receive_from_on_stack_is_caught, { int v; }, volt_chan on,
                 volt_chan_recv(cx, &on, &s->v, sizeof s->v))
-MISUSE_OF_STACK(value_to_send, { volt_chan c; }, int on,
+MISUSE_OF_STACK(value_to_send_on_stack_is_caught, { volt_chan c; }, int on,
                 volt_chan_send(cx, &s->c, &on, sizeof on))
-MISUSE_OF_STACK(values_to_send, { volt_chan c; }, int on,
+MISUSE_OF_STACK(values_to_send_on_stack_is_caught, { volt_chan c; }, int on,
                 volt_chan_send_n(cx, &s->c, &on, sizeof on, 1))
-MISUSE_OF_STACK(value_to_receive, { volt_chan c; }, int on,
+MISUSE_OF_STACK(value_to_receive_on_stack_is_caught, { volt_chan c; }, int on,
                 volt_chan_recv(cx, &s->c, &on, sizeof on))
-MISUSE_OF_STACK(values_to_receive, { volt_chan c; }, int on,
+MISUSE_OF_STACK(values_to_receive_on_stack_is_caught, { volt_chan c; }, int on,
                 volt_chan_recv_n(cx, &s->c, &on, sizeof on, 1))
-MISUSE_OF_STACK(oneshot, { int unused; }, volt_oneshot on, volt_oneshot_recv(cx, &on))
-MISUSE_OF_STACK(queue, { volt_queue_node *out; }, volt_queue on, volt_queue_pop(cx, &on, &s->out))
-MISUSE_OF_STACK(popped_node, { volt_queue q; }, volt_queue_node *on,
+MISUSE_OF_STACK(oneshot_on_stack_is_caught, { int unused; }, volt_oneshot on,
+                volt_oneshot_recv(cx, &on))
+MISUSE_OF_STACK(queue_on_stack_is_caught, { volt_queue_node *out; }, volt_queue on,
+                volt_queue_pop(cx, &on, &s->out))
+MISUSE_OF_STACK(popped_node_on_stack_is_caught, { volt_queue q; }, volt_queue_node *on,
                 volt_queue_pop(cx, &s->q, &on))
-MISUSE_OF_STACK(value_of_subscription, { volt_sub sub; }, int on,
+MISUSE_OF_STACK(value_of_subscription_on_stack_is_caught, { volt_sub sub; }, int on,
                 volt_sub_recv(cx, &s->sub, &on, sizeof on))
-MISUSE_OF_STACK(value_of_watch, { volt_watcher r; }, int on,
+MISUSE_OF_STACK(value_of_watch_on_stack_is_caught, { volt_watcher r; }, int on,
                 volt_watcher_until(cx, &s->r, NULL, NULL, &on, sizeof on))
-MISUSE_OF_STACK(argument_of_watch, { volt_watcher r; int v; }, int on,
+MISUSE_OF_STACK(argument_of_watch_on_stack_is_caught, { volt_watcher r; int v; }, int on,
                 volt_watcher_until(cx, &s->r, NULL, &on, &s->v, sizeof s->v))
 #ifndef VOLT_SINGLE_THREAD // which has no pool
 static int no_call(void *arg) { return arg != NULL; }
-MISUSE_OF_STACK(job, { int unused; }, volt_job on, volt_blocking(cx, &on, no_call, NULL))
-MISUSE_OF_STACK(argument_of_job, { volt_job job; }, int on,
+MISUSE_OF_STACK(job_on_stack_is_caught, { int unused; }, volt_job on,
+                volt_blocking(cx, &on, no_call, NULL))
+MISUSE_OF_STACK(argument_of_job_on_stack_is_caught, { volt_job job; }, int on,
                 volt_blocking(cx, &s->job, no_call, &on))
-MISUSE_OF_STACK(detached_job, { int unused; }, volt_detached_job on,
+MISUSE_OF_STACK(detached_job_on_stack_is_caught, { int unused; }, volt_detached_job on,
                 volt_blocking_detach(cx, &on, no_call, NULL, NULL))
-MISUSE_OF_STACK(argument_of_detached_job, { volt_detached_job job; }, int on,
+MISUSE_OF_STACK(argument_of_detached_job_on_stack_is_caught, { volt_detached_job job; }, int on,
                 volt_blocking_detach(cx, &s->job, no_call, &on, NULL))
 #endif
 #ifndef VOLT_NO_FILES
-MISUSE_OF_STACK(file_operation, { int unused; }, volt_file_op on,
+MISUSE_OF_STACK(file_operation_on_stack_is_caught, { int unused; }, volt_file_op on,
                 volt_file_close(cx, &on, -1))
-MISUSE_OF_STACK(buffer_of_file, { volt_file_op op; }, char on[8],
+MISUSE_OF_STACK(buffer_of_file_on_stack_is_caught, { volt_file_op op; }, char on[8],
                 volt_file_pread(cx, &s->op, 0, on, sizeof on, 0))
-MISUSE_OF_STACK(path_of_file, { volt_file_op op; }, char on[8],
+MISUSE_OF_STACK(path_of_file_on_stack_is_caught, { volt_file_op op; }, char on[8],
                 volt_file_open(cx, &s->op, on, O_RDONLY, 0))
-MISUSE_OF_STACK(new_path_of_file, { volt_file_op op; }, char on[8],
+MISUSE_OF_STACK(new_path_of_file_on_stack_is_caught, { volt_file_op op; }, char on[8],
                 volt_file_rename(cx, &s->op, "", on))
 #endif
 #ifndef VOLT_NO_IO
 // The descriptor is none: the check comes first.
-MISUSE_OF_STACK(iovec_of_write_all, { int unused; }, struct iovec on,
+MISUSE_OF_STACK(iovec_of_write_all_on_stack_is_caught, { int unused; }, struct iovec on,
                 volt_writev_all(cx, -1, &on, 1))
-MISUSE_OF_STACK(received_datagram, { int unused; }, char on[8],
+MISUSE_OF_STACK(received_datagram_on_stack_is_caught, { int unused; }, char on[8],
                 volt_recvfrom(cx, -1, on, sizeof on, 0, NULL))
-MISUSE_OF_STACK(sent_datagram, { int unused; }, char on[8],
+MISUSE_OF_STACK(sent_datagram_on_stack_is_caught, { int unused; }, char on[8],
                 volt_sendto(cx, -1, on, sizeof on, 0, NULL))
-MISUSE_OF_STACK(received_message, { int unused; }, struct msghdr on, volt_recvmsg(cx, -1, &on, 0))
-MISUSE_OF_STACK(sent_message, { int unused; }, struct msghdr on, volt_sendmsg(cx, -1, &on, 0))
-MISUSE_OF_STACK(received_messages, { int unused; }, struct mmsghdr on,
+MISUSE_OF_STACK(received_message_on_stack_is_caught, { int unused; }, struct msghdr on,
+                volt_recvmsg(cx, -1, &on, 0))
+MISUSE_OF_STACK(sent_message_on_stack_is_caught, { int unused; }, struct msghdr on,
+                volt_sendmsg(cx, -1, &on, 0))
+MISUSE_OF_STACK(received_messages_on_stack_is_caught, { int unused; }, struct mmsghdr on,
                 volt_recvmmsg(cx, -1, &on, 1, 0))
-MISUSE_OF_STACK(sent_messages, { int unused; }, struct mmsghdr on,
+MISUSE_OF_STACK(sent_messages_on_stack_is_caught, { int unused; }, struct mmsghdr on,
                 volt_sendmmsg(cx, -1, &on, 1, 0))
-MISUSE_OF_STACK(found_address, { volt_lookup l; }, volt_addr on,
+MISUSE_OF_STACK(found_address_on_stack_is_caught, { volt_lookup l; }, volt_addr on,
                 volt_resolve(cx, &s->l, "127.0.0.1", "1", &on, 1))
-MISUSE_OF_STACK(lookup, { volt_addr a; }, volt_lookup on,
+MISUSE_OF_STACK(lookup_on_stack_is_caught, { volt_addr a; }, volt_lookup on,
                 volt_resolve(cx, &on, "127.0.0.1", "1", &s->a, 1))
 #endif
 #ifndef VOLT_NO_UDP
-MISUSE_OF_STACK(sent_segments, { int unused; }, char on[8],
+MISUSE_OF_STACK(sent_segments_on_stack_is_caught, { int unused; }, char on[8],
                 volt_send_segments(cx, -1, on, sizeof on, 4, NULL))
-MISUSE_OF_STACK(received_segments, { size_t segment; }, char on[8],
+MISUSE_OF_STACK(received_segments_on_stack_is_caught, { size_t segment; }, char on[8],
                 volt_recv_segments(cx, -1, on, sizeof on, &s->segment, NULL, NULL))
 #endif
 #ifndef VOLT_NO_UNIX
-MISUSE_OF_STACK(bytes_beside_sent_descriptors, { int fd; }, char on[8],
+MISUSE_OF_STACK(bytes_beside_sent_descriptors_on_stack_is_caught, { int fd; }, char on[8],
                 volt_send_fds(cx, -1, on, sizeof on, &s->fd, 1))
-MISUSE_OF_STACK(bytes_beside_received_descriptors, { int fd; }, char on[8],
+MISUSE_OF_STACK(bytes_beside_received_descriptors_on_stack_is_caught, { int fd; }, char on[8],
                 volt_recv_fds(cx, -1, on, sizeof on, &s->fd, 1, NULL))
 #endif
 #ifndef VOLT_NO_STREAM
-MISUSE_OF_STACK(offset_of_sendfile, { int unused; }, int64_t on, volt_sendfile(cx, -1, -1, &on, 1))
+MISUSE_OF_STACK(offset_of_sendfile_on_stack_is_caught, { int unused; }, int64_t on,
+                volt_sendfile(cx, -1, -1, &on, 1))
 MISUSE(buffer_of_reader_on_stack_is_caught, "stack", { volt_reader r; volt_span span; }) {
     char buf[8];
     VOLT_BEGIN(cx, s);
@@ -576,16 +586,17 @@ MISUSE(buffer_of_writer_on_stack_is_caught, "stack", { volt_writer w; }) {
 }
 #endif
 #ifndef VOLT_NO_SIGNAL
-MISUSE_OF_STACK(received_signal, { int unused; }, volt_signal_info on,
+MISUSE_OF_STACK(received_signal_on_stack_is_caught, { int unused; }, volt_signal_info on,
                 volt_signals_next(cx, -1, &on))
 #endif
 #ifndef VOLT_NO_PROCESS
-MISUSE_OF_STACK(options_of_process, { volt_process p; }, volt_process_options on,
+MISUSE_OF_STACK(options_of_process_on_stack_is_caught, { volt_process p; }, volt_process_options on,
                 volt_process_start(cx, &s->p, &on))
-MISUSE_OF_STACK(arguments_of_process, { volt_process p; volt_process_options o; },
+MISUSE_OF_STACK(arguments_of_process_on_stack_is_caught,
+                { volt_process p; volt_process_options o; },
                 const char *on[1],
                 (s->o.argv = on, volt_process_start(cx, &s->p, &s->o)))
-MISUSE_OF_STACK(end_of_process, { volt_process p; }, volt_exit_status on,
+MISUSE_OF_STACK(end_of_process_on_stack_is_caught, { volt_process p; }, volt_exit_status on,
                 volt_process_wait(cx, &s->p, &on))
 #endif
 #endif
