@@ -173,7 +173,7 @@ static volt_poll names(volt_cx *cx, void *arg) {
     volt_cares_close(cx, &s->resolver);
     VOLT_END(0);
 }
-TEST(a_name_gives_its_addresses_of_both_families) { run(names); }
+TEST(name_gives_its_addresses_of_both_families) { run(names); }
 
 static volt_poll large(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -186,7 +186,7 @@ static volt_poll large(volt_cx *cx, void *arg) {
     volt_cares_close(cx, &s->resolver);
     VOLT_END(0);
 }
-TEST(an_answer_that_is_too_long_for_a_datagram_comes_over_tcp) { run(large); }
+TEST(answer_that_is_too_long_for_a_datagram_comes_over_tcp) { run(large); }
 
 static volt_poll errors(volt_cx *cx, void *arg) {
     static char long_name[400];
@@ -219,7 +219,7 @@ static volt_poll errors(volt_cx *cx, void *arg) {
     volt_cares_close(cx, &s->resolver);
     VOLT_END(0);
 }
-TEST(a_name_that_does_not_exist_or_cannot_be_is_an_error) { run(errors); }
+TEST(name_that_does_not_exist_or_cannot_be_is_an_error) { run(errors); }
 
 static volt_poll failures(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -245,7 +245,7 @@ static volt_poll failures(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_join(cx, &s->server));
     VOLT_END(0);
 }
-TEST(a_server_that_fails_or_is_silent_is_an_error_after_its_time) { run(failures); }
+TEST(server_that_fails_or_is_silent_is_an_error_after_its_time) { run(failures); }
 
 static volt_poll direct(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -268,7 +268,7 @@ static volt_poll direct(volt_cx *cx, void *arg) {
     volt_cares_close(cx, &s->resolver);
     VOLT_END(0);
 }
-TEST(a_lost_query_is_repeated_and_a_missing_server_is_an_error) { run_with(direct, 1); }
+TEST(lost_query_is_repeated_and_a_missing_server_is_an_error) { run_with(direct, 1); }
 
 // While a server is silent the worker sleeps, until the moment at which c-ares has something to do.
 static volt_poll asleep(volt_cx *cx, void *arg) {
@@ -288,7 +288,7 @@ static volt_poll asleep(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_join(cx, &s->server));
     VOLT_END(0);
 }
-TEST(a_silent_server_costs_a_few_polls_per_try) { run_with(asleep, 1); }
+TEST(silent_server_costs_a_few_polls_per_try) { run_with(asleep, 1); }
 
 // ---- given up
 
@@ -310,7 +310,7 @@ static volt_poll given_up(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_join(cx, &s->server));
     VOLT_END(0);
 }
-TEST(the_last_query_that_is_given_up_leaves_nothing_behind) { run_with(given_up, 1); }
+TEST(last_query_that_is_given_up_leaves_nothing_behind) { run_with(given_up, 1); }
 
 static volt_poll ask_run(volt_cx *cx, void *arg) {
     asker *a = (asker *)arg;
@@ -336,7 +336,7 @@ static volt_poll leader_gives_up(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_join(cx, &s->server));
     VOLT_END(0);
 }
-TEST(a_query_goes_on_when_the_task_that_led_gives_up) { run_with(leader_gives_up, 1); }
+TEST(query_goes_on_when_the_task_that_led_gives_up) { run_with(leader_gives_up, 1); }
 
 // The first query is at its second try, which is longer than the first try of the second query.
 static volt_poll ask_later(volt_cx *cx, test *s) {
@@ -371,7 +371,7 @@ static volt_poll earlier(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_join(cx, &s->server));
     VOLT_END(0);
 }
-TEST(a_later_query_is_repeated_before_an_earlier_one_ends) { run_with(earlier, 1); }
+TEST(later_query_is_repeated_before_an_earlier_one_ends) { run_with(earlier, 1); }
 
 // The server runs only while the query waits, so that the query has several polls.
 static volt_poll cancelled(volt_cx *cx, void *arg) {
@@ -396,7 +396,7 @@ static volt_poll cancelled(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_join(cx, &s->server));
     VOLT_END(0);
 }
-TEST(a_query_is_cancelled_at_any_poll_and_leaves_nothing_behind) { run_with(cancelled, 1); }
+TEST(query_is_cancelled_at_any_poll_and_leaves_nothing_behind) { run_with(cancelled, 1); }
 
 // ---- many tasks
 
@@ -414,7 +414,7 @@ static volt_poll crowd(volt_cx *cx, void *arg) {
     volt_cares_close(cx, &s->resolver);
     VOLT_END(0);
 }
-TEST(a_hundred_queries_at_once_have_their_own_answers) { run(crowd); }
+TEST(hundred_queries_at_once_have_their_own_answers) { run(crowd); }
 
 // Tasks of their own, on all workers. Those that give up do so at a random time.
 typedef struct {
@@ -468,7 +468,7 @@ static volt_poll no_room(volt_cx *cx, void *arg) {
     volt_cares_close(cx, &s->resolver);
     VOLT_END(0);
 }
-TEST(a_socket_that_cannot_be_waited_for_is_an_error) { run_with(no_room, 1); }
+TEST(socket_that_cannot_be_waited_for_is_an_error) { run_with(no_room, 1); }
 
 static volt_poll no_descriptor(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -484,4 +484,4 @@ static volt_poll no_descriptor(volt_cx *cx, void *arg) {
     CHECK(s->n == -EMFILE || s->n == -EIO); // -EIO: c-ares could not read its files
     VOLT_END(0);
 }
-TEST(a_resolver_that_cannot_be_opened_leaves_nothing_behind) { run_with(no_descriptor, 1); }
+TEST(resolver_that_cannot_be_opened_leaves_nothing_behind) { run_with(no_descriptor, 1); }

@@ -200,7 +200,7 @@ static volt_poll versions(volt_cx *cx, void *arg) {
     volt_curl_close(cx, &s->curl);
     VOLT_END(0);
 }
-TEST(a_body_passes_over_http_and_https_and_http_2) { run(versions); }
+TEST(body_passes_over_http_and_https_and_http_2) { run(versions); }
 
 static volt_poll multiplexed(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -245,7 +245,7 @@ static volt_poll untrusted(volt_cx *cx, void *arg) {
     volt_curl_close(cx, &s->curl);
     VOLT_END(0);
 }
-TEST(a_certificate_that_is_not_trusted_ends_the_transfer) { run(untrusted); }
+TEST(certificate_that_is_not_trusted_ends_the_transfer) { run(untrusted); }
 
 static volt_poll cut(volt_cx *cx, void *arg) {
     static const struct {
@@ -283,7 +283,7 @@ static volt_poll cut(volt_cx *cx, void *arg) {
     volt_curl_close(cx, &s->curl);
     VOLT_END(0);
 }
-TEST(a_truncated_answer_is_not_taken_for_a_complete_one) { run(cut); }
+TEST(truncated_answer_is_not_taken_for_a_complete_one) { run(cut); }
 
 // Kills the server of another arm when that has received a part of its body.
 static volt_poll kill_in_the_middle(volt_cx *cx, test *s) {
@@ -325,7 +325,7 @@ static volt_poll dying(volt_cx *cx, void *arg) {
     volt_curl_close(cx, &s->curl);
     VOLT_END(0);
 }
-TEST(a_server_that_is_killed_in_the_middle_ends_the_transfer) { run(dying); }
+TEST(server_that_is_killed_in_the_middle_ends_the_transfer) { run(dying); }
 
 static volt_poll refusals(volt_cx *cx, void *arg) {
     static const struct {
@@ -348,7 +348,7 @@ static volt_poll refusals(volt_cx *cx, void *arg) {
     volt_curl_close(cx, &s->curl);
     VOLT_END(0);
 }
-TEST(an_address_that_cannot_be_used_is_an_error) { run(refusals); }
+TEST(address_that_cannot_be_used_is_an_error) { run(refusals); }
 
 // ---- time limits
 
@@ -377,7 +377,7 @@ static volt_poll silence(volt_cx *cx, void *arg) {
     volt_curl_close(cx, &s->curl);
     VOLT_END(0);
 }
-TEST(a_silent_server_costs_a_few_polls_until_the_time_limit) { run_with(silence, 1); }
+TEST(silent_server_costs_a_few_polls_until_the_time_limit) { run_with(silence, 1); }
 
 // A server that ends a connection which it has left open.
 typedef struct {
@@ -422,7 +422,7 @@ static volt_poll left_open(volt_cx *cx, void *arg) {
     volt_curl_close(cx, &s->curl);
     VOLT_END(0);
 }
-TEST(a_connection_left_open_costs_nothing_when_its_server_ends_it) { run_with(left_open, 1); }
+TEST(connection_left_open_costs_nothing_when_its_server_ends_it) { run_with(left_open, 1); }
 
 // The names of a slow name server: looked up by libcurl, on a thread of its own.
 static int lookup_has_begun, lookup_may_end;
@@ -466,7 +466,7 @@ static volt_poll slow_name(volt_cx *cx, void *arg) {
     volt_curl_close(cx, &s->curl);
     VOLT_END(0);
 }
-TEST(a_transfer_given_up_in_its_look_up_does_not_hold_up_its_worker) { run_with(slow_name, 1); }
+TEST(transfer_given_up_in_its_look_up_does_not_hold_up_its_worker) { run_with(slow_name, 1); }
 
 // ---- given up, while others go on
 
@@ -487,7 +487,7 @@ static volt_poll leader_gives_up(volt_cx *cx, void *arg) {
     volt_curl_close(cx, &s->curl);
     VOLT_END(0);
 }
-TEST(a_transfer_goes_on_when_the_task_that_led_gives_up) { run_with(leader_gives_up, 1); }
+TEST(transfer_goes_on_when_the_task_that_led_gives_up) { run_with(leader_gives_up, 1); }
 
 // Starts a relay to nginx, and writes its address to s->url.
 static void start_pacer(volt_cx *cx, test *s) {
@@ -539,7 +539,7 @@ static volt_poll cancelled(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_join(cx, &s->server));
     VOLT_END(0);
 }
-TEST(a_transfer_is_cancelled_at_any_poll_and_leaves_nothing_behind) { run_with(cancelled, 1); }
+TEST(transfer_is_cancelled_at_any_poll_and_leaves_nothing_behind) { run_with(cancelled, 1); }
 
 // One stream of a connection of HTTP/2 is cancelled at each of its polls; the other one completes.
 static volt_poll stream_cancelled(volt_cx *cx, void *arg) {
@@ -566,7 +566,7 @@ static volt_poll stream_cancelled(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_join(cx, &s->server));
     VOLT_END(0);
 }
-TEST(a_stream_that_is_cancelled_at_any_poll_does_not_harm_another) {
+TEST(stream_that_is_cancelled_at_any_poll_does_not_harm_another) {
     run_with(stream_cancelled, 1);
 }
 
@@ -613,7 +613,7 @@ static volt_poll led(volt_cx *cx, void *arg) {
     volt_curl_close(cx, &s->curl);
     VOLT_END(0);
 }
-TEST(a_transfer_that_another_task_leads_ends_by_itself_and_keeps_its_result) {
+TEST(transfer_that_another_task_leads_ends_by_itself_and_keeps_its_result) {
     run_with(led, 1);
 }
 
@@ -640,7 +640,7 @@ static volt_poll twice(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_join(cx, &s->server));
     VOLT_END(0);
 }
-TEST(a_handle_in_use_is_refused_and_its_transfer_completes) { run_with(twice, 1); }
+TEST(handle_in_use_is_refused_and_its_transfer_completes) { run_with(twice, 1); }
 
 // ---- many tasks
 
@@ -750,7 +750,7 @@ static volt_poll slowly(volt_cx *cx, void *arg) {
     volt_curl_close(cx, &s->curl);
     VOLT_END(0);
 }
-TEST(a_body_is_paused_until_there_is_room_for_it) {
+TEST(body_is_paused_until_there_is_room_for_it) {
     static slow_taker s;
     volt_config config = { .workers = 2, .log = { .fn = on_log } };
     signal(SIGPIPE, SIG_IGN);
@@ -782,7 +782,7 @@ static volt_poll no_room(volt_cx *cx, void *arg) {
     volt_curl_close(cx, &s->curl);
     VOLT_END(0);
 }
-TEST(a_socket_that_cannot_be_waited_for_ends_the_transfers_and_no_later_one) {
+TEST(socket_that_cannot_be_waited_for_ends_the_transfers_and_no_later_one) {
     run_with(no_room, 1);
 }
 
@@ -804,4 +804,4 @@ static volt_poll no_descriptor(volt_cx *cx, void *arg) {
     volt_curl_close(cx, &s->curl);
     VOLT_END(0);
 }
-TEST(an_open_without_descriptors_leaves_nothing_behind) { run_with(no_descriptor, 1); }
+TEST(open_without_descriptors_leaves_nothing_behind) { run_with(no_descriptor, 1); }

@@ -110,7 +110,7 @@ static volt_poll spin_run(volt_cx *cx, void *arg) {
     while (s->rc == 0);
     VOLT_END(s->rc);
 }
-TEST(a_task_that_never_waits_does_not_starve_the_loop) {
+TEST(task_that_never_waits_does_not_starve_the_loop) {
     home *h = open_home(1, 64);
     CHECK_EQ(VOLT_RT_SPAWN(h->rt, NULL, spin_run, (spinner){ .rc = 0 }), 0);
     after(h, 20, quit);
@@ -148,7 +148,7 @@ static gboolean on_readable(gint fd, GIOCondition condition, gpointer user) {
     else CHECK_EQ(write(fd, &byte, 1), 1);
     return G_SOURCE_CONTINUE;
 }
-TEST(a_source_and_a_task_talk_over_a_socket) {
+TEST(source_answers_a_task_over_a_socket) {
     home *h = open_home(1, 64);
     int ends[2];
     CHECK_EQ(volt_socketpair(SOCK_STREAM, ends), 0);
@@ -224,7 +224,7 @@ static volt_poll idle_run(volt_cx *cx, void *arg) {
     g_main_loop_quit(c->home->loop);
     VOLT_END(0);
 }
-TEST(the_loop_sleeps_while_tasks_sleep) {
+TEST(loop_sleeps_while_tasks_sleep) {
     home *h = polled = open_home(1, 64);
     g_main_context_set_poll_func(h->context, counting_poll);
     CHECK_EQ(VOLT_RT_SPAWN(h->rt, NULL, idle_run, (counter){ .home = h }), 0);
@@ -274,7 +274,7 @@ static gboolean on_end(gpointer user) {
     after(h, 20, quit); // a source that stays would be called again until then
     return G_SOURCE_CONTINUE;
 }
-TEST(a_shutdown_ends_the_source_once_and_does_not_block_the_loop) {
+TEST(shutdown_ends_the_source_once_and_does_not_block_the_loop) {
     home *h = open_home(1, 64);
     g_source_set_callback(h->source, on_end, h, NULL);
     for (int i = 0; i < 3; i++)
@@ -285,7 +285,7 @@ TEST(a_shutdown_ends_the_source_once_and_does_not_block_the_loop) {
     CHECK_EQ(h->n_polls, 1);
     close_home(h);
 }
-TEST(a_shutdown_without_the_loop_completes_the_tasks) {
+TEST(shutdown_without_the_loop_completes_the_tasks) {
     home *h = open_home(1, 64);
     for (int i = 0; i < 3; i++)
         CHECK_EQ(VOLT_RT_SPAWN(h->rt, NULL, slow_end_run, (slow_end){ .home = h }), 0);
@@ -294,7 +294,7 @@ TEST(a_shutdown_without_the_loop_completes_the_tasks) {
     close_home(h);
     CHECK_EQ(h->n_shared, 3);
 }
-TEST(a_runtime_that_is_no_guest_is_refused) {
+TEST(runtime_that_is_no_guest_is_refused) {
     volt_rt *rt;
     CHECK_EQ(volt_create(NULL, &rt), 0);
     CHECK(!volt_glib_attach(rt, NULL, 64));
@@ -311,7 +311,7 @@ static gboolean move_to_a_new_context(gpointer user) {
     g_main_loop_quit(h->loop);
     return G_SOURCE_REMOVE;
 }
-TEST(tasks_move_to_another_context_with_their_runtime) {
+TEST(tasks_follow_their_runtime_to_another_context) {
     home *h = open_home(1, 64);
     CHECK_EQ(VOLT_RT_SPAWN(h->rt, NULL, wait_run, (counter){ .home = h }), 0);
     after(h, 2, move_to_a_new_context);
@@ -366,7 +366,7 @@ static volt_poll gather_run(volt_cx *cx, void *arg) {
     g_main_loop_quit(r->home->loop); // any thread may call it
     VOLT_END(0);
 }
-TEST(a_guest_with_workers_of_its_own_shares_its_tasks_with_them) {
+TEST(guest_with_workers_of_its_own_shares_its_tasks_with_them) {
     static volt_wait_group left;
     home *h = open_home(3, 8);
     const roamer r = { .home = h, .left = &left };
@@ -416,7 +416,7 @@ static gboolean set_event(gpointer user) {
     volt_event_set(&((home *)user)->event);
     return G_SOURCE_CONTINUE;
 }
-TEST(a_task_is_cancelled_at_each_of_its_waits_for_the_loop) {
+TEST(task_is_cancelled_at_each_of_its_waits_for_the_loop) {
     home *h = open_home(1, 64);
     after(h, 2, set_event);
     CHECK_EQ(VOLT_RT_SPAWN(h->rt, NULL, cancel_run, (canceller){ .home = h }), 0);

@@ -33,7 +33,7 @@ claim 'valgrind finds no error and no leak'
 # calls MS  Prints the number of system calls of a test whose task sleeps for MS.
 calls() {
     IDLE_MS=$1 strace -f -c -o "$work/calls" "$bin/plain/test_glib" \
-        the_loop_sleeps_while_tasks_sleep >"$work/out" 2>&1 || fail "strace: $(cat "$work/out")"
+        loop_sleeps_while_tasks_sleep >"$work/out" 2>&1 || fail "strace: $(cat "$work/out")"
     awk '$NF == "total" { print $4 }' "$work/calls"
 }
 short=$(calls 50) long=$(calls 2000)

@@ -116,7 +116,7 @@ static volt_poll pipeline(volt_cx *cx, void *arg) {
     volt_hiredis_close(cx, &s->one.at);
     VOLT_END(0);
 }
-TEST(a_thousand_commands_are_sent_at_once_and_answered_in_order) { run(pipeline); }
+TEST(thousand_commands_are_sent_at_once_and_answered_in_order) { run(pipeline); }
 
 static char *big_value(void) {
     char *value = (char *)malloc(BIG);
@@ -142,7 +142,7 @@ static volt_poll big(volt_cx *cx, void *arg) {
     volt_hiredis_close(cx, &s->one.at);
     VOLT_END(0);
 }
-TEST(a_large_value_passes_over_tcp_in_parts) { run(big); }
+TEST(large_value_passes_over_tcp_in_parts) { run(big); }
 
 static volt_poll given_up(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -164,7 +164,7 @@ static volt_poll given_up(volt_cx *cx, void *arg) {
     volt_hiredis_close(cx, &s->two.at);
     VOLT_END(0);
 }
-TEST(a_blocking_command_is_given_up_with_its_connection) { run(given_up); }
+TEST(blocking_command_is_given_up_with_its_connection) { run(given_up); }
 
 static volt_poll asleep(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -179,7 +179,7 @@ static volt_poll asleep(volt_cx *cx, void *arg) {
     volt_hiredis_close(cx, &s->one.at);
     VOLT_END(0);
 }
-TEST(a_wait_for_a_reply_costs_a_few_polls) { run_with(asleep, 1); }
+TEST(wait_for_a_reply_costs_a_few_polls) { run_with(asleep, 1); }
 
 static volt_poll served(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -196,7 +196,7 @@ static volt_poll served(volt_cx *cx, void *arg) {
     volt_hiredis_close(cx, &s->two.at);
     VOLT_END(0);
 }
-TEST(a_blocking_command_is_served_by_another_connection) { run(served); }
+TEST(blocking_command_is_served_by_another_connection) { run(served); }
 
 static volt_poll subscribe(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -228,7 +228,7 @@ static volt_poll subscribe(volt_cx *cx, void *arg) {
     volt_hiredis_close(cx, &s->two.at);
     VOLT_END(0);
 }
-TEST(a_subscriber_gets_each_message_in_order) { run(subscribe); }
+TEST(subscriber_gets_each_message_in_order) { run(subscribe); }
 
 // ---- connections that end
 
@@ -252,7 +252,7 @@ static volt_poll refused(volt_cx *cx, void *arg) {
     CHECK_STR(s->one.at.why, "Connection refused");
     VOLT_END(0);
 }
-TEST(a_refused_connection_is_an_error_with_a_text) { run(refused); }
+TEST(refused_connection_is_an_error_with_a_text) { run(refused); }
 
 static volt_poll killed(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -283,7 +283,7 @@ static volt_poll killed(volt_cx *cx, void *arg) {
     volt_hiredis_close(cx, &s->two.at);
     VOLT_END(0);
 }
-TEST(a_connection_that_the_server_ends_gives_each_callback_and_an_error) { run(killed); }
+TEST(connection_that_the_server_ends_gives_each_callback_and_an_error) { run(killed); }
 
 static volt_poll parted(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -302,7 +302,7 @@ static volt_poll parted(volt_cx *cx, void *arg) {
     volt_hiredis_close(cx, &s->one.at);
     VOLT_END(0);
 }
-TEST(a_disconnect_of_hiredis_waits_for_the_replies) { run(parted); }
+TEST(disconnect_of_hiredis_waits_for_the_replies) { run(parted); }
 
 // A server that speaks something else, and one that ends in the middle of a reply.
 static volt_poll no_redis(volt_cx *cx, void *arg) {
@@ -327,7 +327,7 @@ static volt_poll no_redis(volt_cx *cx, void *arg) {
     volt_close(cx, s->listener);
     VOLT_END(0);
 }
-TEST(a_server_that_is_not_redis_or_ends_in_a_reply_is_an_error) { run(no_redis); }
+TEST(server_that_is_not_redis_or_ends_in_a_reply_is_an_error) { run(no_redis); }
 
 
 // ---- a server that is started again
@@ -399,7 +399,7 @@ static volt_poll restarts(volt_cx *cx, void *arg) {
     }
     VOLT_END(0);
 }
-TEST(a_server_that_is_killed_and_started_again_is_served_by_the_next_connection) {
+TEST(server_that_is_killed_and_started_again_is_served_by_the_next_connection) {
     static restart s;
     signal(SIGPIPE, SIG_IGN);
     CHECK_EQ(volt_run(NULL, restarts, &s), 0);
@@ -471,7 +471,7 @@ static volt_poll cancel_and_close(volt_cx *cx, void *arg) {
     VOLT_AWAIT(volt_join(cx, &s->relay));
     VOLT_END(0);
 }
-TEST(a_connection_that_is_closed_at_any_poll_leaves_nothing) { run_with(cancel_and_close, 1); }
+TEST(connection_that_is_closed_at_any_poll_leaves_nothing) { run_with(cancel_and_close, 1); }
 
 // ---- no room in epoll
 
@@ -492,7 +492,7 @@ static volt_poll no_room(volt_cx *cx, void *arg) {
     CHECK(s->i > 1);
     VOLT_END(0);
 }
-TEST(a_socket_that_cannot_be_waited_for_is_an_error) { run_with(no_room, 1); }
+TEST(socket_that_cannot_be_waited_for_is_an_error) { run_with(no_room, 1); }
 
 // ---- many connections on several workers
 

@@ -209,7 +209,7 @@ static volt_poll simple(volt_cx *cx, void *arg) {
     CHECK_EQ(s->p.client_rc, 0);
     VOLT_END(0);
 }
-TEST(a_request_has_fields_and_gets_an_answer) { run(simple); }
+TEST(request_has_fields_and_gets_an_answer) { run(simple); }
 
 static volt_poll failures(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -236,7 +236,7 @@ static volt_poll failures(volt_cx *cx, void *arg) {
     CHECK_EQ(s->p.server_rc, 0);
     VOLT_END(0);
 }
-TEST(a_handler_that_fails_gives_500_or_a_reset) { run(failures); }
+TEST(handler_that_fails_gives_500_or_a_reset) { run(failures); }
 
 // ---- many at once
 
@@ -398,7 +398,7 @@ static volt_poll stalled_upload(volt_cx *cx, void *arg) {
     CHECK_EQ(s->p.server_rc, 0);
     VOLT_END(0);
 }
-TEST(a_body_that_is_not_read_holds_up_its_sender_alone) { run(stalled_upload); }
+TEST(body_that_is_not_read_holds_up_its_sender_alone) { run(stalled_upload); }
 
 
 // Bodies that nothing reads, of streams that are reset, must not use up the window of the
@@ -459,7 +459,7 @@ static volt_poll stalled_download(volt_cx *cx, void *arg) {
     CHECK_EQ(s->p.server_rc, 0);
     VOLT_END(0);
 }
-TEST(a_peer_that_does_not_read_holds_up_the_handler) { run(stalled_download); }
+TEST(peer_that_does_not_read_holds_up_the_handler) { run(stalled_download); }
 
 // ---- ends
 
@@ -491,7 +491,7 @@ static volt_poll stopped(volt_cx *cx, void *arg) {
     VOLT_AWAIT(pair_close(cx, &s->p));
     VOLT_END(0);
 }
-TEST(a_stop_completes_what_is_in_progress) { run(stopped); }
+TEST(stop_completes_what_is_in_progress) { run(stopped); }
 
 static volt_poll dying(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -518,7 +518,7 @@ static volt_poll dying(volt_cx *cx, void *arg) {
     }
     VOLT_END(0);
 }
-TEST(a_peer_that_dies_cancels_its_requests) { run(dying); }
+TEST(peer_that_dies_cancels_its_requests) { run(dying); }
 
 static volt_poll left_open(volt_cx *cx, void *arg) { // requests that are freed with the session
     test *s = (test *)arg;
@@ -534,7 +534,7 @@ static volt_poll left_open(volt_cx *cx, void *arg) { // requests that are freed 
     volt_nghttp2_free(s->p.client);
     VOLT_END(0);
 }
-TEST(a_session_that_never_ran_is_freed) { run(left_open); }
+TEST(session_that_never_ran_is_freed) { run(left_open); }
 
 // ---- time limits
 
@@ -561,7 +561,7 @@ static volt_poll silent(volt_cx *cx, void *arg) {
     VOLT_AWAIT(pair_close(cx, &s->p));
     VOLT_END(0);
 }
-TEST(a_silent_peer_is_left_unless_it_waits_for_an_answer) { run(silent); }
+TEST(silent_peer_is_left_unless_it_waits_for_an_answer) { run(silent); }
 
 // ---- peers that send bytes of the test
 
@@ -720,7 +720,7 @@ static volt_poll deaf(volt_cx *cx, void *arg) {
     VOLT_AWAIT(pair_close(cx, &s->p));
     VOLT_END(0);
 }
-TEST(a_peer_that_takes_nothing_is_left) { run(deaf); }
+TEST(peer_that_takes_nothing_is_left) { run(deaf); }
 
 // ---- cancelled at each poll
 
@@ -837,4 +837,4 @@ static volt_poll cancel_session(volt_cx *cx, void *arg) {
     }
     VOLT_END(0);
 }
-TEST(a_session_is_cancelled_at_each_poll) { run(cancel_session); }
+TEST(session_is_cancelled_at_each_poll) { run(cancel_session); }

@@ -37,7 +37,7 @@ static void resume_1_2(long options) {
     session_make(&s, 1);
     contexts_free();
 }
-TEST(a_session_of_tls_1_2_is_resumed_by_its_ticket_and_by_the_cache) {
+TEST(session_of_tls_1_2_is_resumed_by_its_ticket_and_by_the_cache) {
     resume_1_2(0);
     resume_1_2(SSL_OP_NO_TICKET);
 }
@@ -52,7 +52,7 @@ static volt_poll early_save_run(volt_cx *cx, void *arg) {
     duo_close(cx, &s->d);
     VOLT_END(0);
 }
-TEST(a_session_is_saved_only_behind_its_ticket) {
+TEST(session_is_saved_only_behind_its_ticket) {
     static sessions s;
     run(1, early_save_run, &s);
 }
@@ -66,7 +66,7 @@ static int choose_another(SSL *ssl, const unsigned char **out, unsigned char *n_
     *n_out = 2;
     return SSL_TLSEXT_ERR_OK;
 }
-TEST(a_protocol_that_was_not_offered_is_refused) {
+TEST(protocol_that_was_not_offered_is_refused) {
     contexts();
     SSL_CTX_set_alpn_select_cb(volt_openssl_ctx(&server_context), choose_another, NULL);
     refuse("localhost", 1, "", 1);
@@ -105,7 +105,7 @@ static volt_poll flood_run(volt_cx *cx, void *arg) {
     duo_close(cx, &s->d);
     VOLT_END(0);
 }
-TEST(a_peer_that_asks_for_answers_and_does_not_read_them_is_cut) {
+TEST(peer_that_asks_for_answers_and_does_not_read_them_is_cut) {
     static stall s;
     if (getenv("TLS_1_2")) SKIP("TLS 1.2 has no key updates");
     run(1, flood_run, &s);

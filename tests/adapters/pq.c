@@ -150,7 +150,7 @@ static volt_poll refused(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->db);
     VOLT_END(0);
 }
-TEST(a_refused_command_leaves_a_usable_connection) { run(refused); }
+TEST(refused_command_leaves_a_usable_connection) { run(refused); }
 
 static volt_poll misuse(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -224,7 +224,7 @@ static volt_poll by_rows(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->db);
     VOLT_END(0);
 }
-TEST(rows_come_one_by_one_without_memory_for_all) { run(by_rows); }
+TEST(query_by_rows_gives_one_row_at_a_time) { run(by_rows); }
 
 
 // With one worker: what libpq has already, and what it takes at once, does not hold up the worker.
@@ -297,7 +297,7 @@ static volt_poll large(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->db);
     VOLT_END(0);
 }
-TEST(a_large_parameter_is_sent_and_received_whole) { run(large); }
+TEST(large_parameter_is_sent_and_received_whole) { run(large); }
 
 // ---- notifications
 
@@ -336,7 +336,7 @@ static volt_poll notifications(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->second);
     VOLT_END(0);
 }
-TEST(notifications_come_in_order_idle_or_busy) { run(notifications); }
+TEST(notifications_keep_their_order_idle_or_busy) { run(notifications); }
 
 // ---- cancelling
 
@@ -395,7 +395,7 @@ static volt_poll stopped(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->db);
     VOLT_END(0);
 }
-TEST(a_stop_ends_any_command_and_drops_its_results) { run(stopped); }
+TEST(stop_ends_any_command_and_drops_its_results) { run(stopped); }
 
 static volt_poll late(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -411,7 +411,7 @@ static volt_poll late(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->db); // a busy connection may be closed
     VOLT_END(0);
 }
-TEST(a_connection_is_busy_after_a_time_limit) { run(late); }
+TEST(connection_is_busy_after_a_time_limit) { run(late); }
 
 // ---- connecting
 
@@ -438,7 +438,7 @@ static volt_poll wrong_password(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->db);
     VOLT_END(0);
 }
-TEST(a_wrong_password_is_refused_and_a_right_one_not) { run(wrong_password); }
+TEST(wrong_password_is_refused_and_a_right_one_not) { run(wrong_password); }
 
 static volt_poll no_server(volt_cx *cx, void *arg) {
     static const char *const bad[] = { "host=/nonexistent", "hostaddr=127.0.0.1 port=1",
@@ -456,7 +456,7 @@ static volt_poll no_server(volt_cx *cx, void *arg) {
     }
     VOLT_END(0);
 }
-TEST(a_server_or_database_that_is_missing_is_refused) { run(no_server); }
+TEST(server_or_database_that_is_missing_is_refused) { run(no_server); }
 
 // libpq closes the socket of the first address; that of the next one gets the same number.
 static volt_poll next_host(volt_cx *cx, void *arg) {
@@ -475,7 +475,7 @@ static volt_poll next_host(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->db);
     VOLT_END(0);
 }
-TEST(the_next_host_is_tried) { run(next_host); }
+TEST(next_host_is_tried) { run(next_host); }
 
 // A server that accepts; `text` is sent, and the connection closed if `i` is 1.
 static volt_poll bad_server(volt_cx *cx, void *arg) {
@@ -513,7 +513,7 @@ static volt_poll bad_servers(volt_cx *cx, void *arg) {
     volt_close(cx, s->listener);
     VOLT_END(0);
 }
-TEST(a_server_that_says_nothing_or_nonsense_is_left) { run(bad_servers); }
+TEST(server_that_says_nothing_or_nonsense_is_left) { run(bad_servers); }
 
 // ---- a server that goes away
 
@@ -559,7 +559,7 @@ static volt_poll restarted(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->db);
     VOLT_END(0);
 }
-TEST(a_restart_during_a_command_ends_the_connection) { run(restarted); }
+TEST(restart_during_a_command_ends_the_connection) { run(restarted); }
 
 // ---- COPY
 
@@ -639,7 +639,7 @@ static volt_poll copy_refused(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->db);
     VOLT_END(0);
 }
-TEST(a_copy_that_fails_says_why) { run(copy_refused); }
+TEST(copy_that_fails_says_why) { run(copy_refused); }
 
 // The first row waits in the server for a lock of the other connection.
 enum { BLOCK = 600000, MOST_BYTES = 64 << 20 }; // a block is more than the socket takes
@@ -683,7 +683,7 @@ static volt_poll slow_server(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->second);
     VOLT_END(0);
 }
-TEST(a_copy_waits_for_a_slow_server) { run(slow_server); }
+TEST(copy_waits_for_a_slow_server) { run(slow_server); }
 
 // ---- TLS
 
@@ -744,7 +744,7 @@ static volt_poll cancel_connect(volt_cx *cx, void *arg) {
     CHECK(s->i > 4);
     VOLT_END(0);
 }
-TEST(a_connect_is_cancelled_at_each_poll) { run(cancel_connect); }
+TEST(connect_is_cancelled_at_each_poll) { run(cancel_connect); }
 
 static volt_poll cancel_query(volt_cx *cx, void *arg) {
     static const char *const text = "SELECT count(*) FROM generate_series(1, 100000)";
@@ -763,7 +763,7 @@ static volt_poll cancel_query(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->db);
     VOLT_END(0);
 }
-TEST(a_query_is_cancelled_at_each_poll) { run(cancel_query); }
+TEST(query_is_cancelled_at_each_poll) { run(cancel_query); }
 
 // Each wait for a row is cancelled at each of its polls, and goes on: no row is lost.
 static volt_poll cancel_rows(volt_cx *cx, void *arg) {
@@ -789,7 +789,7 @@ static volt_poll cancel_rows(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->db);
     VOLT_END(0);
 }
-TEST(a_cancelled_wait_for_a_row_loses_none) { run(cancel_rows); }
+TEST(cancelled_wait_for_a_row_loses_none) { run(cancel_rows); }
 
 static volt_poll cancel_stop(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -806,7 +806,7 @@ static volt_poll cancel_stop(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->db);
     VOLT_END(0);
 }
-TEST(a_stop_is_cancelled_at_each_poll) { run(cancel_stop); }
+TEST(stop_is_cancelled_at_each_poll) { run(cancel_stop); }
 
 static volt_poll cancel_notified(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -832,7 +832,7 @@ static volt_poll cancel_notified(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->second);
     VOLT_END(0);
 }
-TEST(a_cancelled_wait_loses_no_notification) { run(cancel_notified); }
+TEST(cancelled_wait_loses_no_notification) { run(cancel_notified); }
 
 static volt_poll cancel_copies(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
@@ -873,7 +873,7 @@ static volt_poll cancel_copies(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->db);
     VOLT_END(0);
 }
-TEST(a_cancelled_copy_loses_and_repeats_nothing) { run(cancel_copies); }
+TEST(cancelled_copy_loses_and_repeats_nothing) { run(cancel_copies); }
 
 // A cancelled request may be on its way. The connection stays usable, and nothing leaks.
 static volt_poll cancel_cancel(volt_cx *cx, void *arg) {
@@ -892,7 +892,7 @@ static volt_poll cancel_cancel(volt_cx *cx, void *arg) {
     volt_pq_close(cx, &s->db);
     VOLT_END(0);
 }
-TEST(a_cancelled_request_leaks_nothing) { run(cancel_cancel); }
+TEST(cancelled_request_leaks_nothing) { run(cancel_cancel); }
 
 // ---- many tasks
 

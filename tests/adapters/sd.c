@@ -176,7 +176,7 @@ static volt_poll always(volt_cx *cx, void *arg) {
     sd_event_unref(s->sd.event);
     VOLT_END(0);
 }
-TEST(a_source_that_is_always_due_leaves_time_for_others) { run(always, 1); }
+TEST(source_that_is_always_due_leaves_time_for_others) { run(always, 1); }
 
 // Another task, perhaps on another worker, adds sources while the loop sleeps.
 typedef struct {
@@ -349,7 +349,7 @@ static volt_poll cancelled(volt_cx *cx, void *arg) {
     sd_event_unref(s->sd.event);
     VOLT_END(0);
 }
-TEST(a_loop_is_cancelled_at_each_poll_and_goes_on) { run(cancelled, 1); }
+TEST(loop_is_cancelled_at_each_poll_and_goes_on) { run(cancelled, 1); }
 
 // ---- no wake-ups without need
 
@@ -379,7 +379,7 @@ static volt_poll idle(volt_cx *cx, void *arg) {
     sd_event_unref(s->sd.event);
     VOLT_END(0);
 }
-TEST(an_idle_loop_sleeps) {
+TEST(idle_loop_sleeps) {
     if (is_watched()) SKIP("the tool wakes up by itself");
     run(idle, 1);
 }
@@ -432,7 +432,7 @@ static void guest_close(test *s, volt_rt *rt) {
     CHECK_EQ(volt_shutdown(rt, VOLT_S(5)), 0);
     CHECK_EQ(volt_destroy(rt), 0);
 }
-TEST(a_guest_and_the_sources_of_the_loop_take_turns) {
+TEST(guest_and_the_sources_of_the_loop_take_turns) {
     static test s;
     pthread_t other;
     spawner spawn = { guest_open(&s), &s, pthread_self() };
@@ -464,7 +464,7 @@ static int on_stop(sd_event_source *source, uint64_t usec, void *rt) {
     static int n;
     return ++n == 2 ? sd_event_exit(sd_event_source_get_event(source), 0) : 0;
 }
-TEST(a_guest_that_was_shut_down_leaves_the_loop_alone) {
+TEST(guest_that_was_shut_down_leaves_the_loop_alone) {
     static test s;
     volt_rt *rt = guest_open(&s);
     int enabled = 9;
@@ -486,7 +486,7 @@ static volt_poll sleeper_run(volt_cx *cx, void *arg) {
     CHECK(sd_event_exit(g->of->sd.event, 0) >= 0);
     VOLT_END(0);
 }
-TEST(an_idle_guest_sleeps) {
+TEST(idle_guest_sleeps) {
     static test s;
     if (is_watched()) SKIP("the tool wakes up by itself");
     volt_rt *rt = guest_open(&s);
@@ -496,7 +496,7 @@ TEST(an_idle_guest_sleeps) {
     guest_close(&s, rt);
 }
 
-TEST(a_runtime_that_is_no_guest_is_refused) {
+TEST(runtime_that_is_no_guest_is_refused) {
     const volt_config config = { .workers = 1 };
     volt_rt *rt;
     sd_event *event;

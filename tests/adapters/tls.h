@@ -5,7 +5,7 @@
 //   TLS_SAYS_...             its texts
 //   TLS_ONLY_1_2(x)          what makes a context use TLS 1.2 only
 //   TLS_ALLOW_RENEGOTIATION(x), TLS_RENEGOTIATE(t)    and what a client does to begin it
-// The variable TLS_FILES is the folder with the certificates of tls/peers.sh: NAME.pem and NAME.key.
+// TLS_FILES is the folder with the certificates of tls/peers.sh: NAME.pem and NAME.key.
 // With TLS_1_2 all tests are with TLS 1.2; with TLS_SHORT the long ones do a tenth of their work.
 #ifndef TEST_TLS_H
 #define TEST_TLS_H
@@ -200,7 +200,7 @@ static volt_poll agreement_run(volt_cx *cx, void *arg) {
     duo_close(cx, &s->d);
     VOLT_END(0);
 }
-TEST(a_handshake_agrees_on_a_protocol_and_precedes_all_else) {
+TEST(handshake_agrees_on_a_protocol_and_precedes_all_else) {
     static state s;
     run(1, agreement_run, &s);
 }
@@ -247,22 +247,22 @@ static void refuse(const char *name, int64_t client, const char *why, int64_t se
     refusal r = { .name = name, .client = client, .why = why, .server = server };
     run(1, refusal_run, &r);
 }
-TEST(an_expired_certificate_is_refused) {
+TEST(expired_certificate_is_refused) {
     serve_by("expired.pem", "expired.key", "test");
     trust("expired.pem", "test");
     refuse("localhost", -EKEYREJECTED, TLS_SAYS_EXPIRED, 1);
 }
-TEST(a_certificate_of_an_unknown_authority_is_refused) {
+TEST(certificate_of_an_unknown_authority_is_refused) {
     serve_by("good.pem", "good.key", "test");
     trust("other.pem", "test");
     refuse("localhost", -EKEYREJECTED, TLS_SAYS_UNKNOWN, 1);
 }
-TEST(a_certificate_of_another_host_is_refused) {
+TEST(certificate_of_another_host_is_refused) {
     contexts();
     refuse("example.org", -EKEYREJECTED, TLS_SAYS_OTHER_HOST, 1);
     refuse("127.0.0.1", -EKEYREJECTED, TLS_SAYS_OTHER_ADDRESS, 1);
 }
-TEST(a_client_without_options_trusts_only_the_system) {
+TEST(client_without_options_trusts_only_the_system) {
     volt_tls_options o = { .alpn = "test" };
     serve_by("good.pem", "good.key", "test");
     CHECK_EQ(TLS_INIT(&client_context, &o), 0);
@@ -273,7 +273,7 @@ TEST(another_protocol_is_refused) {
     trust("good.pem", "test");
     refuse("localhost", -EPROTO, "", -EPROTO);
 }
-TEST(a_server_without_protocols_is_refused) {
+TEST(server_without_protocols_is_refused) {
     serve_by("good.pem", "good.key", "");
     trust("good.pem", "test");
     refuse("localhost", -EPROTONOSUPPORT, "no protocol was agreed on", 0);
@@ -302,7 +302,7 @@ static void ask_for(const char *chain, const char *key, int64_t expected) {
     CHECK_EQ(TLS_INIT(&client_context, &c), 0);
     run(1, asked_run, &r);
 }
-TEST(a_server_can_ask_for_a_certificate) {
+TEST(server_can_ask_for_a_certificate) {
     ask_for("good.pem", "good.key", 0);
     ask_for("other.pem", "other.key", -EKEYREJECTED);
     ask_for(NULL, NULL, -EPROTO);
@@ -395,7 +395,7 @@ TEST(bytes_go_both_ways_at_once_and_one_half_ends_earlier) {
     exchange_of(&an_exchange, 0, 100, 0);
 }
 // The calls of each operation are cancelled at their first poll, then at their second, ...
-TEST(a_cancelled_read_write_end_or_wait_loses_nothing) {
+TEST(cancelled_read_write_end_or_wait_loses_nothing) {
     unsigned k = 1, n = 1;
     for (; n > 0; k++) {
         exchange_of(&an_exchange, part_of(600000), 20000, k);
@@ -444,7 +444,7 @@ static volt_poll stubborn_run(volt_cx *cx, void *arg) {
     }
     VOLT_END(0);
 }
-TEST(a_handshake_cancelled_at_any_poll_can_be_repeated) {
+TEST(handshake_cancelled_at_any_poll_can_be_repeated) {
     static stubborn client, server = { .whose = 1 };
     run(1, stubborn_run, &client);
     run(1, stubborn_run, &server);
@@ -502,7 +502,7 @@ static volt_poll halves_run(volt_cx *cx, void *arg) {
     duo_close(cx, &s->d);
     VOLT_END(0);
 }
-TEST(a_side_that_has_ended_goes_on_reading) {
+TEST(side_that_has_ended_goes_on_reading) {
     static state s;
     run(1, halves_run, &s);
 }
@@ -530,7 +530,7 @@ static volt_poll pending_run(volt_cx *cx, void *arg) {
     duo_close(cx, &s->d);
     VOLT_END(0);
 }
-TEST(a_read_gives_what_the_library_has_read_ahead) {
+TEST(read_gives_what_the_library_has_read_ahead) {
     static state s;
     run(1, pending_run, &s);
 }
@@ -558,7 +558,7 @@ static volt_poll cut_run(volt_cx *cx, void *arg) {
     volt_tls_close(cx, s->d.client);
     VOLT_END(0);
 }
-TEST(an_end_without_a_close_notify_is_an_error) {
+TEST(end_without_a_close_notify_is_an_error) {
     static state s;
     run(1, cut_run, &s);
 }
@@ -589,7 +589,7 @@ static volt_poll reset_run(volt_cx *cx, void *arg) {
     volt_close(cx, s->listener);
     VOLT_END(0);
 }
-TEST(a_reset_in_the_handshake_is_an_error) {
+TEST(reset_in_the_handshake_is_an_error) {
     static reset s;
     run(1, reset_run, &s);
 }
@@ -721,7 +721,7 @@ static volt_poll cuts_run(volt_cx *cx, void *arg) {
     }
     VOLT_END(0);
 }
-TEST(a_stream_that_is_cut_anywhere_is_an_error) {
+TEST(stream_that_is_cut_anywhere_is_an_error) {
     static wired s;
     s.step = 30000 / part_of(100) + 97;
     run(1, cuts_run, &s);
@@ -743,7 +743,7 @@ static volt_poll flips_run(volt_cx *cx, void *arg) {
     CHECK(s->n_errors * s->step > s->n_back * 9 / 10);
     VOLT_END(0);
 }
-TEST(a_changed_byte_is_never_taken_for_data) {
+TEST(changed_byte_is_never_taken_for_data) {
     static wired s;
     s.step = 30000 / part_of(100) + 7;
     run(1, flips_run, &s);
@@ -815,7 +815,7 @@ static volt_poll stall_run(volt_cx *cx, void *arg) {
     duo_close(cx, &s->d);
     VOLT_END(0);
 }
-TEST(a_write_that_is_given_up_has_taken_what_it_says_and_a_read_sends_it) {
+TEST(write_that_is_given_up_has_taken_what_it_says_and_a_read_sends_it) {
     static stall later, reading = { .is_reading = 1 };
     run(1, stall_run, &later);
     run(1, stall_run, &reading);
@@ -854,7 +854,7 @@ static volt_poll whole_run(volt_cx *cx, void *arg) {
     duo_close(cx, &s->d);
     VOLT_END(0);
 }
-TEST(a_write_returns_when_all_of_its_bytes_are_sent) {
+TEST(write_returns_when_all_of_its_bytes_are_sent) {
     static stall s;
     run(1, whole_run, &s);
 }
@@ -868,7 +868,7 @@ static volt_poll dropped_run(volt_cx *cx, void *arg) {
     duo_close(cx, &s->d);
     VOLT_END(0);
 }
-TEST(a_connection_can_be_closed_in_the_middle_of_a_record) {
+TEST(connection_can_be_closed_in_the_middle_of_a_record) {
     static stall s;
     run(1, dropped_run, &s);
 }
@@ -891,7 +891,7 @@ static volt_poll no_memory_run(volt_cx *cx, void *arg) {
     duo_close(cx, &s->d);
     VOLT_END(0);
 }
-TEST(a_write_without_memory_ends_the_connection) {
+TEST(write_without_memory_ends_the_connection) {
     static stall s;
     run(1, no_memory_run, &s);
 }
@@ -960,7 +960,7 @@ static void renew(renewal *s, int is_allowed) {
     if (is_allowed) TLS_ALLOW_RENEGOTIATION(&server_context);
     run(1, renewal_run, s);
 }
-TEST(a_write_waits_for_the_input_that_it_needs) {
+TEST(write_waits_for_the_input_that_it_needs) {
     static renewal alone, reading = { .is_reading = 1 };
     renew(&alone, 1);
     CHECK_EQ(alone.arm[1].value, sizeof alone.buf);
@@ -971,7 +971,7 @@ TEST(a_write_waits_for_the_input_that_it_needs) {
     CHECK_EQ(reading.arm[1].value, sizeof alone.buf);
     CHECK_EQ(reading.arm[2].value, 1);
 }
-TEST(a_renegotiation_is_refused_and_ends_the_connection) {
+TEST(renegotiation_is_refused_and_ends_the_connection) {
     static renewal s;
     renew(&s, 0);
     CHECK_EQ(s.arm[1].value, -EPROTO);
@@ -1017,7 +1017,7 @@ static void session_make(sessions *s, int expects) {
     s->expects = expects;
     CHECK_EQ(volt_run(&c, session_run, s), 0);
 }
-TEST(a_second_handshake_resumes_the_session_of_the_first) {
+TEST(second_handshake_resumes_the_session_of_the_first) {
     static sessions s;
     contexts();
     session_make(&s, 0);
@@ -1041,7 +1041,7 @@ static volt_poll wrong_session_run(volt_cx *cx, void *arg) {
     duo_close(cx, &s->d);
     VOLT_END(0);
 }
-TEST(a_session_that_is_broken_or_of_another_name_is_refused) {
+TEST(session_that_is_broken_or_of_another_name_is_refused) {
     static sessions s;
     contexts();
     session_make(&s, 0);
@@ -1060,7 +1060,7 @@ static volt_poll long_session_run(volt_cx *cx, void *arg) {
     duo_close(cx, &s->d);
     VOLT_END(0);
 }
-TEST(a_session_that_does_not_fit_is_refused) {
+TEST(session_that_does_not_fit_is_refused) {
     static sessions s;
     run(1, long_session_run, &s);
 }

@@ -435,7 +435,7 @@ TEST_OF_THREADS(metrics_have_every_counter) {
     drop(&s);
     destroy(rt);
 }
-TEST_OF_THREADS(metrics_stand_alone_and_stop_at_first_error) {
+TEST_OF_THREADS(dump_of_metrics_stops_at_first_error_and_refuses_other_flags) {
     volt_rt *rt = create_on(1);
     sink s = { .text = NULL };
     CHECK_EQ(volt_dump_to(rt, put, &s, VOLT_DUMP_METRICS | VOLT_DUMP_JSON), -EINVAL);

@@ -85,7 +85,7 @@ static void read_one(aeEventLoop *l, int fd, void *data, int mask) {
     t->n_calls++;
     if (c == '.') aeStop(l);
 }
-TEST(a_readable_descriptor_calls_back_until_it_is_read) {
+TEST(readable_descriptor_calls_back_until_it_is_read) {
     tube a, b;
     BEGIN();
     tube_open(&a), tube_open(&b);
@@ -123,14 +123,14 @@ static void order(int barrier, const char *wanted) {
     end();
 }
 TEST(reading_is_called_before_writing) { order(0, "rwrw"); }
-TEST(a_barrier_calls_writing_before_reading) { order(AE_BARRIER, "wrwr"); }
+TEST(barrier_calls_writing_before_reading) { order(AE_BARRIER, "wrwr"); }
 static void both(aeEventLoop *l, int fd, void *data, int mask) {
     (void)fd;
     CHECK_EQ(mask, AE_READABLE | AE_WRITABLE);
     ++*(int *)data;
     aeStop(l);
 }
-TEST(a_callback_for_both_is_called_once) {
+TEST(callback_for_both_is_called_once) {
     int s[2], n = 0;
     BEGIN();
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s), 0);
@@ -171,7 +171,7 @@ static void replace(aeEventLoop *l, int fd, void *data, int mask) { // by a pipe
     watch(fd, AE_READABLE, read_one, t);
     tube_put(t, ".");
 }
-TEST(a_number_that_is_closed_and_used_again_has_its_own_events) {
+TEST(number_that_is_closed_and_used_again_has_its_own_events) {
     tube a, b;
     BEGIN();
     tube_open(&a), tube_open(&b);
@@ -184,7 +184,7 @@ TEST(a_number_that_is_closed_and_used_again_has_its_own_events) {
     tube_close(&a), tube_close(&b);
     end();
 }
-TEST(the_end_of_a_peer_calls_back_for_reading_and_writing) {
+TEST(end_of_a_peer_calls_back_for_reading_and_writing) {
     int s[2];
     BEGIN();
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s), 0);
@@ -196,7 +196,7 @@ TEST(the_end_of_a_peer_calls_back_for_reading_and_writing) {
     close(s[0]);
     end();
 }
-TEST(a_full_pipe_without_a_reader_calls_back_for_writing) {
+TEST(full_pipe_without_a_reader_calls_back_for_writing) {
     tube t;
     static const char zeros[4096];
     BEGIN();
@@ -216,7 +216,7 @@ static void read_end(aeEventLoop *l, int fd, void *data, int mask) {
     CHECK_EQ(read(fd, &c, 1), 0);
     aeStop(l);
 }
-TEST(an_empty_pipe_without_a_writer_calls_back_for_reading) {
+TEST(empty_pipe_without_a_writer_calls_back_for_reading) {
     tube t;
     BEGIN();
     tube_open(&t);
@@ -232,7 +232,7 @@ static void connected(aeEventLoop *l, int fd, void *data, int mask) {
     CHECK_EQ(getsockopt(fd, SOL_SOCKET, SO_ERROR, data, &len), 0);
     aeStop(l);
 }
-TEST(a_refused_connection_calls_back_for_writing) {
+TEST(refused_connection_calls_back_for_writing) {
     struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
     socklen_t len = sizeof at;
     BEGIN();
@@ -267,7 +267,7 @@ TEST(descriptors_that_cannot_be_watched_are_refused) {
     run();
     end();
 }
-TEST(the_tables_grow_but_do_not_shrink_below_a_descriptor_in_use) {
+TEST(tables_grow_but_do_not_shrink_below_a_descriptor_in_use) {
     tube t;
     BEGIN();
     tube_open(&t);
@@ -345,7 +345,7 @@ static void note_and_stop(aeEventLoop *l, void *data) {
     at_end(l, data);
     aeStop(l);
 }
-TEST(a_time_comes_again_until_it_says_no_more_and_is_finalized_once) {
+TEST(time_comes_again_until_it_says_no_more_and_is_finalized_once) {
     int64_t begun = aeNow();
     BEGIN();
     aeCreateTimeEvent(loop, 1, ring_again, (void *)(uintptr_t) "f", note_and_stop);
@@ -380,7 +380,7 @@ static long long parent(aeEventLoop *l, long long id, void *data) {
     aeCreateTimeEvent(l, 0, child, NULL, NULL);
     return AE_NOMORE;
 }
-TEST(a_time_that_a_time_sets_has_the_next_round) {
+TEST(time_that_a_time_sets_has_the_next_round) {
     int round_of_parent = 0;
     BEGIN();
     aeSetBeforeSleepProc(loop, count_round);
@@ -413,8 +413,8 @@ static void times_deleted(long long ms) {
     CHECK_EQ(aeDeleteTimeEvent(loop, 12345), AE_ERR);
     end();
 }
-TEST(a_time_deletes_itself_and_one_that_is_due_in_the_same_round) { times_deleted(2); }
-TEST(a_time_deletes_itself_and_a_later_one) { times_deleted(1000); }
+TEST(time_deletes_itself_and_one_that_is_due_in_the_same_round) { times_deleted(2); }
+TEST(time_deletes_itself_and_a_later_one) { times_deleted(1000); }
 
 // ---- rounds
 
@@ -427,7 +427,7 @@ static void read_note(aeEventLoop *l, int fd, void *data, int mask) {
     read_one(l, fd, data, mask);
     note("c");
 }
-TEST(the_hooks_enclose_each_wait) {
+TEST(each_wait_is_between_its_two_hooks) {
     tube t;
     BEGIN();
     tube_open(&t);
@@ -440,7 +440,7 @@ TEST(the_hooks_enclose_each_wait) {
     tube_close(&t);
     end();
 }
-TEST(an_idle_loop_does_not_wake_and_takes_no_time_of_a_processor) {
+TEST(idle_loop_does_not_wake_and_takes_no_time_of_a_processor) {
     tube t;
     struct rusage before, after;
     BEGIN();
@@ -462,7 +462,7 @@ static void *put_later(void *arg) {
     tube_put((const tube *)arg, ".");
     return NULL;
 }
-TEST(a_write_by_another_thread_ends_the_wait) {
+TEST(write_by_another_thread_ends_the_wait) {
     tube t;
     pthread_t thread;
     BEGIN();
@@ -484,7 +484,7 @@ static long long stop_after_calls(aeEventLoop *l, long long id, void *data) {
     if (*(int *)data > 10) aeStop(l);
     return 1;
 }
-TEST(a_time_comes_beside_a_descriptor_that_is_always_ready) {
+TEST(time_comes_beside_a_descriptor_that_is_always_ready) {
     tube t;
     int n = 0;
     BEGIN();
@@ -553,7 +553,7 @@ static void nest(aeEventLoop *l, int fd, void *data, int mask) {
     (void)aeProcessEvents(l, AE_ALL_EVENTS | AE_DONT_WAIT);
     note("]");
 }
-TEST(a_callback_makes_a_round_of_its_own) {
+TEST(callback_makes_a_round_of_its_own) {
     BEGIN();
     for (int i = 0; i < 2; i++) {
         tube_open(&pair[i]);
@@ -572,7 +572,7 @@ static long long nest_time(aeEventLoop *l, long long id, void *data) {
     note("]");
     return AE_NOMORE;
 }
-TEST(a_time_makes_a_round_of_its_own_and_is_not_called_in_it) {
+TEST(time_makes_a_round_of_its_own_and_is_not_called_in_it) {
     BEGIN();
     aeCreateTimeEvent(loop, 0, nest_time, NULL, NULL);
     aeCreateTimeEvent(loop, 0, nest_time, NULL, NULL);
@@ -580,7 +580,7 @@ TEST(a_time_makes_a_round_of_its_own_and_is_not_called_in_it) {
     CHECK_STR(record, "[[]]");
     end();
 }
-TEST(a_loop_runs_again_after_it_was_stopped) {
+TEST(loop_runs_again_after_it_was_stopped) {
     BEGIN();
     for (int i = 0; i < 3; i++) stop_after(1), run();
     end();
@@ -643,7 +643,7 @@ static long long at_once(aeEventLoop *l, long long id, void *data) {
     return 0;
 }
 static const volt_config one_worker = { .workers = 1 };
-TEST(a_loop_that_always_has_something_holds_up_no_task_and_none_holds_it_up) {
+TEST(loop_that_always_has_something_holds_up_no_task_and_none_holds_it_up) {
     tube t;
     beside s = { .n = 0 };
     BEGIN();
@@ -675,7 +675,7 @@ static volt_poll canceller_run(volt_cx *cx, void *arg) {
     if (c->rc == 0) VOLT_AWAIT(c->rc, volt_join(cx, &c->handle));
     VOLT_END(c->rc);
 }
-TEST(a_loop_that_is_cancelled_at_any_of_its_waits_ends_and_leaves_nothing) {
+TEST(loop_that_is_cancelled_at_any_of_its_waits_ends_and_leaves_nothing) {
     for (int k = 1, rc = -ECANCELED; rc != 0; k++) {
         tube t;
         BEGIN();
@@ -714,7 +714,7 @@ static void count_log(void *user, int item, const char *text) {
     printf("%s\n", text);
     n_logged++;
 }
-TEST(a_task_runs_one_loop_after_the_other) {
+TEST(task_runs_one_loop_after_the_other) {
     const volt_config config = { .workers = 1, .log = { .fn = count_log } };
     twice w = { .rc = 0 };
     n_left = descriptors();
@@ -727,7 +727,7 @@ static void makes_a_round(aeEventLoop *l, int fd, void *data, int mask) {
     CHECK_EQ(aeProcessEvents(l, AE_ALL_EVENTS | AE_DONT_WAIT), 0);
     aeStop(l);
 }
-TEST(a_round_below_a_task_has_no_events) {
+TEST(round_below_a_task_has_no_events) {
     tube t;
     BEGIN();
     tube_open(&t);
@@ -776,7 +776,7 @@ TEST(tasks_run_between_the_callbacks_in_the_thread_of_the_loop) {
     tube_close(&t);
     end();
 }
-TEST(a_task_that_always_yields_holds_up_no_callback) {
+TEST(task_that_always_yields_holds_up_no_callback) {
     tube t;
     int n = 0;
     BEGIN();
@@ -791,7 +791,7 @@ TEST(a_task_that_always_yields_holds_up_no_callback) {
     tube_close(&t);
     end();
 }
-TEST(an_idle_guest_does_not_wake_the_loop) {
+TEST(idle_guest_does_not_wake_the_loop) {
     int n = 0;
     BEGIN();
     CHECK_EQ(VOLT_RT_SPAWN(aeGetVolt(loop), NULL, napper_run, (napper){ .n = &n, .n_ms = 1 }), 0);
@@ -830,7 +830,7 @@ static long long tick(aeEventLoop *l, long long id, void *data) {
     CHECK_EQ(write(*(int *)data, "x", 1), 1);
     return 2;
 }
-TEST(a_task_changes_the_events_of_the_loop_and_its_blocking_call_holds_up_nothing) {
+TEST(task_changes_the_events_of_the_loop_and_its_blocking_call_holds_up_nothing) {
     tube t[2];
     int ticks[2];
     BEGIN();
@@ -855,7 +855,7 @@ static void *spawn_later(void *arg) {
     CHECK_EQ(VOLT_RT_SPAWN((volt_rt *)arg, NULL, napper_run, (napper){ .n = &n, .n_ms = 2 }), 0);
     return NULL;
 }
-TEST(a_task_that_another_thread_spawns_wakes_the_loop) {
+TEST(task_that_another_thread_spawns_wakes_the_loop) {
     pthread_t thread;
     BEGIN();
     CHECK_EQ(pthread_create(&thread, NULL, spawn_later, aeGetVolt(loop)), 0);
@@ -878,7 +878,7 @@ static volt_poll leaver_run(volt_cx *cx, void *arg) {
     note("left");
     VOLT_END(0);
 }
-TEST(the_end_of_the_loop_lets_its_tasks_clean_up) {
+TEST(end_of_the_loop_lets_its_tasks_clean_up) {
     BEGIN();
     CHECK_EQ(VOLT_RT_SPAWN(aeGetVolt(loop), NULL, leaver_run, (leaver){ .n_ms = 5 }), 0);
     stop_after(5);
@@ -899,7 +899,7 @@ static volt_poll nester_run(volt_cx *cx, void *arg) {
     aeStop(loop);
     VOLT_END(0);
 }
-TEST(a_task_makes_a_round_of_the_loop_in_which_no_other_task_runs) {
+TEST(task_makes_a_round_of_the_loop_in_which_no_other_task_runs) {
     tube t;
     int rc = -1;
     BEGIN();
