@@ -42,7 +42,7 @@ load_of() {
     esac
 }
 for row in "$@"; do load_of "$row" >/dev/null; done
-# measure ROW raw|volt  Writes CPU time per message in us and messages per second to $work/raw or volt
+# measure ROW raw|volt  Writes CPU us per message and messages per second to $work/raw or volt
 measure() {
     program=raw_tls
     [ "$2" = raw ] || program=tls_server
