@@ -86,7 +86,7 @@ help:
 	@echo 'make install   installs volt.h, volt.pc and a CMake package below $$(DESTDIR)$$(PREFIX)'
 	@echo 'make dist      the archive of a release, build/dist/volt-$(VERSION).tar.gz; make recipes: those of'
 	@echo '               Buildroot, Conan, Debian, Meson, OpenWrt, vcpkg and Yocto for it, in'
-	@echo '               build/recipes; UPSTREAM=https://...: the address. See packaging/README.md'
+	@echo '               build/recipes; UPSTREAM=https://...: the address. See examples/packaging/README.md'
 	@echo 'make packages  tries each recipe by its own tool; ONLY="cmake debian": these'
 	@echo 'make doc       manual, functions and guides as HTML and man pages in build/doc; needs pandoc;'
 	@echo '               make doc-check: looks at them, in Chromium, too'
@@ -102,20 +102,20 @@ everything: need-python3
 		LIMITS='$(LIMITS)' python3 tests/tools/everything.py run
 
 # ---- the other fragments are next to their sources; a package needs this file, volt.h, LICENSE and
-# packaging/.
+# examples/packaging/.
 FRAGMENTS := tests/test.mk tests/sanitize.mk tests/odds/odds.mk tests/sim/sim.mk tests/model/model.mk \
 	examples/examples.mk tests/adapters/adapters.mk tests/projects/projects.mk \
 	tests/fault/fault.mk tests/fuzz/fuzz.mk tests/mutate/mutate.mk \
 	tests/static/compile/check.mk tests/platform/cross/cross.mk tests/image/image.mk \
-	bench/bench.mk packaging/packaging.mk
+	bench/bench.mk examples/packaging/packaging.mk
 -include $(FRAGMENTS)
 
 install:
 	mkdir -p '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/pkgconfig' \
 		'$(DESTDIR)$(PREFIX)/share/volt'
 	cp volt.h '$(DESTDIR)$(PREFIX)/include/volt.h'
-	cp packaging/share/* '$(DESTDIR)$(PREFIX)/share/volt'
-	sed 's|@prefix@|$(PREFIX)|; s|@version@|$(VERSION)|' packaging/volt.pc.in \
+	cp examples/packaging/share/* '$(DESTDIR)$(PREFIX)/share/volt'
+	sed 's|@prefix@|$(PREFIX)|; s|@version@|$(VERSION)|' examples/packaging/volt.pc.in \
 		> '$(DESTDIR)$(PREFIX)/share/pkgconfig/volt.pc'
 
 clean:

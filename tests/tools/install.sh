@@ -158,10 +158,11 @@ with_tool() {
 }
 # whole LANGUAGE  What the third block of a tool needs.
 whole() {
+    from=$root/examples/packaging
     case $1 in cmake) to=third_party/volt ;; meson) to=subprojects/volt ;; esac
-    mkdir -p "$to/packaging"
-    cp "$root/volt.h" "$root/CMakeLists.txt" "$root/meson.build" "$to"
-    cp -R "$root/packaging/share" "$root/packaging/volt.pc.in" "$to/packaging"
+    mkdir -p "$to/examples/packaging" # as an archive has it
+    cp "$root/volt.h" "$from/CMakeLists.txt" "$from/meson.build" "$to"
+    cp -R "$from/share" "$from/volt.pc.in" "$to/examples/packaging"
     grep -v VOLT_IMPLEMENTATION main.c >rest.c
     mv rest.c main.c
 }

@@ -69,8 +69,7 @@ build/check/cppcheck:
 build/check/spelling:
 	@mkdir -p $(@D)
 	codespell --skip='*/corpus/*,*.pyc' --ignore-words-list=fro,crate,nevers,reacher,statics \
-		volt.h README.md Makefile CMakeLists.txt meson.build tests bench examples packaging \
-		.github .ci
+		volt.h README.md Makefile tests bench examples .github .ci
 	@touch $@
 # All checks of clang-tidy for bugs, less those that say nothing about volt.h:
 TIDY := -*,bugprone-*,cert-*,clang-analyzer-*,concurrency-*,misc-*,performance-*,portability-*
@@ -172,7 +171,7 @@ build/check/install:
 	@touch $@
 build/check/packages:
 	@mkdir -p $(@D)
-	@UPSTREAM='$(UPSTREAM)' MAINTAINER='$(MAINTAINER)' sh packaging/packages.sh \
+	@UPSTREAM='$(UPSTREAM)' MAINTAINER='$(MAINTAINER)' sh examples/packaging/packages.sh \
 		build/check/files-of-$(@F) text make buildroot openwrt yocto
 	@touch $@
 

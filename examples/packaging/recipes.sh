@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Fills in the recipes of packaging/ for the archive of a release.
-#   UPSTREAM=https://... MAINTAINER='Name <mail>' sh packaging/recipes.sh ARCHIVE DIRECTORY
+# Fills in the recipes of examples/packaging/ for the archive of a release.
+#   UPSTREAM=https://... MAINTAINER='Name <mail>' sh examples/packaging/recipes.sh ARCHIVE DIRECTORY
 # The directory, which is removed first, then has a folder for each tool, with the paths that the
-# files have in the repository of that tool. In packaging/
+# files have in the repository of that tool. In examples/packaging/
 #   @UPSTREAM@      is the address of the project. Its archives are where GitHub and Forgejo have
 #                   them: @UPSTREAM@/releases/download/vVERSION/volt-VERSION.tar.gz
 #   @REPO@          is the end of the address, owner/name

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 """Makes the pages of volt.h from its own text: HTML and man pages, by pandoc.
 
-    python3 packaging/pages/pages.py DIRECTORY      makes DIRECTORY/html and DIRECTORY/man
+    python3 examples/packaging/pages/pages.py DIRECTORY      makes DIRECTORY/html and DIRECTORY/man
 
 The manual, and the contract of each function, are the comments of volt.h. This script turns them
 into Markdown, adds links and, for each function, lines of an example that calls it; pandoc renders
@@ -27,7 +27,7 @@ GUIDES = {
     "examples/README.md": ("guide", "Guide"),
     "bench/README.md": ("benchmarks", "Figures and speed"),
     "tests/README.md": ("tests", "Tests and proofs"),
-    "packaging/README.md": ("packages", "Packages"),
+    "examples/packaging/README.md": ("packages", "Packages"),
     ".github/CHANGELOG.md": ("changes", "Changes"),
     ".github/SECURITY.md": ("security", "Security"),
 }
@@ -599,7 +599,7 @@ class Site:
         links = "\n".join(f'<a href="{up}{page}.html"' +
                           (' aria-current="page"' if page == name else "") + f">{label}</a>"
                           for label, page in nav)
-        text = read("packaging/pages/template.html")
+        text = read("examples/packaging/pages/template.html")
         for key, value in (("title", html.escape(title)), ("up", up), ("nav", links),
                            ("version", self.version), ("body", body)):
             text = text.replace("{{" + key + "}}", value)
@@ -669,7 +669,7 @@ class Site:
     def write_index(self):
         text = json.dumps(self.index, ensure_ascii=False, separators=(",", ":"))
         with open(os.path.join(self.html, "search-index.js"), "w", encoding="utf-8") as f:
-            f.write("// made by packaging/pages/pages.py\nconst searchIndex = "
+            f.write("// made by examples/packaging/pages/pages.py\nconst searchIndex = "
                     + text.replace("],[", "],\n[") + ";\n")
 
     # ---- man pages: all in one run of pandoc, cut at marks

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # Checks each recipe by its own tool: an archive of this tree is fetched, by its file: address,
 # checked, installed, and used by programs in C and in C++, which run.
-#   UPSTREAM=... MAINTAINER=... sh packaging/packages.sh DIRECTORY [PART...]
+#   UPSTREAM=... MAINTAINER=... sh examples/packaging/packages.sh DIRECTORY [PART...]
 # The directory is removed first. A part is the name of a function below: by_NAME. A tool that is
 # not there is skipped, with the name of the package that brings it. Trees of sources are named by
 # variables, and not changed:
@@ -12,7 +12,7 @@
 # Programs in build/venv/bin are found, too. `make packages` runs it. Ends with
 # "packages: N passed, N failed, N skipped".
 here=$(cd "$(dirname "$0")" && pwd)
-root=${here%/*}
+root=${here%/examples/packaging}
 rm -rf "$1" && mkdir -p "$1" || exit 1
 dir=$(cd "$1" && pwd)
 shift
@@ -79,7 +79,7 @@ installed() {
     cmp "$root/volt.h" "$1$2/include/volt.h"
 }
 
-# ---- programs that use it: packaging/tests
+# ---- programs that use it: examples/packaging/tests
 # cmake_program NAME SOURCE OPTION...  Builds and runs it in $dir/NAME.
 cmake_program() {
     name=$1 source=$2
@@ -133,16 +133,16 @@ by_text() {
 
     cd "$root"
     others=$(grep -rnE '(https?|git|ssh)://|[a-z]@[a-z]+\.' --exclude=packages.sh \
-        packaging CMakeLists.txt meson.build Makefile README.md examples/README.md .github |
+        examples/packaging Makefile README.md examples/README.md .github |
         grep -vE 'https://www\.debian\.org/doc/packaging-manuals/|http://127|=https://\.\.\.' |
-        grep -vE '^packaging/packaging\.mk:.*(UPSTREAM|MAINTAINER) \?=' || true)
+        grep -vE '^examples/packaging/packaging\.mk:.*(UPSTREAM|MAINTAINER) \?=' || true)
     [ -z "$others" ] || fail "an address beside that of packaging.mk: $others"
     ok 'the address is in packaging.mk alone'
     sh "$here/dist.sh" "$dir/again" >/dev/null
     cmp "$archive" "$dir/again/volt-$version.tar.gz" || fail 'the archive is another one each time'
     unpacked "$dir/unpacked"
     cd "$dir/unpacked"
-    SOURCE_DATE_EPOCH=$(stat -c %Y volt.h) quiet sh packaging/dist.sh ../again
+    SOURCE_DATE_EPOCH=$(stat -c %Y volt.h) quiet sh examples/packaging/dist.sh ../again
     cmp "$archive" "$dir/again/volt-$version.tar.gz" || fail 'an unpacked archive gives another one'
     ok 'the same tree gives the same archive, and so does the archive itself'
 }

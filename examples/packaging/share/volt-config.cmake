@@ -11,7 +11,7 @@ cmake_policy(VERSION 3.10...3.31)
 
 get_filename_component(volt_dir "${CMAKE_CURRENT_LIST_DIR}/../../include" ABSOLUTE)
 if(NOT EXISTS "${volt_dir}/volt.h") # in the source tree
-  get_filename_component(volt_dir "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
+  get_filename_component(volt_dir "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 endif()
 
 if(NOT TARGET volt_header)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 """Checks the pages that pages.py has made.
 
-    python3 packaging/pages/check.py DIRECTORY      with DIRECTORY/html and DIRECTORY/man
+    python3 examples/packaging/pages/check.py DIRECTORY      with DIRECTORY/html and DIRECTORY/man
 
 Every public function of volt.h, as the preprocessor finds them, has an anchor, an entry of the
 search, an example and a man page; no line of the manual and of the contracts is missing; all links
