@@ -253,6 +253,20 @@ SCENARIO(memory_shared_from_nothing_long, .class = VMC_BOUNDED, .preemptions = 3
          .is_long = 1) {
     share(SMALL, 0, 0);
 }
+// A slot that has come back is collected by one thread, for a large task, while the other one
+// allocates again.
+static void use_shared_twice(void *size) {
+    use_shared(size);
+    use_shared(size);
+}
+SCENARIO(memory_shared_large_beside_small, .class = VMC_EXHAUSTIVE) {
+    make();
+    use_shared((void *)SMALL);
+    int t = vmc_spawn(use_shared_twice, (void *)SMALL);
+    use_shared((void *)LARGE);
+    vmc_join(t);
+    end();
+}
 SCENARIO(memory_shared_and_walk, .class = VMC_EXHAUSTIVE) { share(SMALL, 1, 1); }
 static void trim_shared(void *unused) {
     (void)unused;
