@@ -183,12 +183,13 @@ TEST_OF_THREADS(placement_finds_sole_parked_worker) {
             for (int i = 0; i < WORKERS; i++) UNTIL(READ(g[i].n_in) == 1);
             uint64_t was_spawned = rt->workers[free]->inbox.spawned;
             release(&g[free]);
-            for (uint32_t i = 0; i < 50; i++) {
+            for (int i = 0; i < 100; i++) {
                 UNTIL(volt__idle_is_parked(&rt->idle, free));
                 spawn_outside(rt, 1, &n_ended);
-                CHECK_EQ(rt->workers[free]->inbox.spawned, was_spawned + i + 1);
-                UNTIL(READ(n_ended) == (int)i + 1);
+                UNTIL(READ(n_ended) == i + 1);
             }
+            // it may have been awake for a moment; by chance alone it would be some 50
+            CHECK(rt->workers[free]->inbox.spawned - was_spawned >= 90);
             for (uint32_t i = 0; i < WORKERS; i++)
                 if (i != free) release(&g[i]);
             destroy(rt);

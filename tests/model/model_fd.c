@@ -53,8 +53,10 @@ static ssize_t model_read(int fd, void *buf, size_t n) {
     errno = EAGAIN;
     return got ? (ssize_t)got : -1;
 }
+static uint32_t n_probes; // atomic
 static int model_fcntl(int fd, int op, ...) { // F_GETFL
     VMC_ASSERT(fd == file && op == F_GETFL);
+    add(&n_probes, 1);
     errno = EBADF;
     return add(&is_open, 0) ? O_NONBLOCK : -1;
 }
@@ -284,6 +286,32 @@ SCENARIO(fd_close_open) {
     drain(workers[0]);
     write_byte();
     VMC_ASSERT(result() == 1 && n_closes == 1 && is_open == 1);
+    end_fd();
+}
+// A probe that began before the release leaves nothing behind for the number's next use.
+static int is_released;
+static void release_if_probed(void *arg) {
+    volt_cx cx;
+    (void)arg;
+    if (add(&n_probes, 0) == 0) return;
+    vmc_reached("released in or behind the probe");
+    memset(&cx, 0, sizeof cx);
+    cx.rt_ = rt;
+    act_as(workers[1]);
+    volt_fd_release(&cx, file);
+    drain(workers[1]);
+    is_released = 1;
+}
+SCENARIO(fd_probe_release) {
+    vmc_must_happen("released in or behind the probe");
+    start(0, 1);
+    entry()->flags = 0;
+    n_bytes = 1;
+    int t = vmc_spawn(release_if_probed, NULL);
+    run_reader();
+    vmc_join(t);
+    if (is_released) VMC_ASSERT(entry()->flags == 0);
+    (void)result();
     end_fd();
 }
 // The length of the pause after a shortage of descriptors lies in the entry, under no lock: a task

@@ -264,6 +264,44 @@ SCENARIO(group_close_cancels) {
     VMC_ASSERT(end() == 0);
 }
 
+// A member adds another one while the group is closed: it ends before the close does, or is refused.
+static volt_poll adds_another(volt_cx *cx, void *arg) {
+    member *m = arg;
+    VOLT_BEGIN(cx, m);
+    m->rc = VOLT_GROUP_SPAWN(cx, group, end_at_once, (member){ .rc = 0 });
+    VMC_ASSERT(m->rc == 0 || m->rc == -ECANCELED);
+    vmc_reached(m->rc == 0 ? "added" : "refused");
+    written[__atomic_fetch_add(&n_ended, 1, __ATOMIC_RELAXED)] = 7;
+    VOLT_END(m->rc);
+}
+static volt_poll close_beside_spawn(volt_cx *cx, void *arg) {
+    owner *o = arg;
+    VOLT_BEGIN(cx, o);
+    MEMBER(adds_another, 0);
+    VOLT_AWAIT(volt_yield(cx));
+    VOLT_AWAIT(o->rc, volt_group_close(cx, group));
+    VMC_ASSERT(__atomic_load_n(&n_ended, __ATOMIC_RELAXED) >= 1);
+    check_ended(n_ended);
+    vmc_free(group);
+    VOLT_END(0);
+}
+SCENARIO(group_close_spawn, .class = VMC_BOUNDED, .preemptions = 3) {
+    vmc_must_happen("added");
+    vmc_must_happen("refused");
+    group = vmc_alloc(sizeof *group);
+    make_runtime_of_own_rings(2);
+    spawn_on(workers[0], &handle, close_beside_spawn, &state);
+    act_as(workers[0]);
+    workers[0]->needs_watchdog = 0;
+    volt__poll_task(workers[0], volt__next_local(workers[0])); // until it yields
+    volt__push_ring(workers[1], volt__lifo_take(workers[0]));
+    act_as(NULL);
+    int t = vmc_spawn(run_members, NULL);
+    drain_first(NULL);
+    vmc_join(t);
+    VMC_ASSERT(end() == 0);
+}
+
 // ---- cancel, by a thread that is no worker, beside a spawn of the owner: a member from before is
 // cancelled, one that is added meanwhile is or is not, and each is polled and ends
 

@@ -180,6 +180,29 @@ SCENARIO(memory_large_and_walk, .class = VMC_EXHAUSTIVE) {
     vmc_join(t2);
     end();
 }
+// Two heaps change the list of all slabs: one removes a slab beside that of the other.
+static volt__heap other;
+static volt__task *new_task_of_other(void) {
+    volt__task *t = volt__heap_alloc(&other, LARGE);
+    VMC_ASSERT(t != NULL);
+    volt__task_publish(t, 1);
+    return t;
+}
+static void end_of_other(void *task) {
+    volt__task *t = task ? task : new_task_of_other();
+    if (volt__task_release(t)) volt__heap_free_local(&other, t);
+}
+static void beside_other(int is_new) {
+    make();
+    volt__heap_init(&other, &slabs);
+    volt__task *a = new_task(LARGE), *b = is_new ? NULL : new_task_of_other();
+    int t = vmc_spawn(end_of_other, b);
+    end_here(a);
+    vmc_join(t);
+    end();
+}
+SCENARIO(memory_two_slabs_are_destroyed, .class = VMC_EXHAUSTIVE) { beside_other(0); }
+SCENARIO(memory_slab_is_made_beside_destroyed, .class = VMC_EXHAUSTIVE) { beside_other(1); }
 static void trim(void) {
     volt__heap_drain(&heap);
     volt__slabs_reap(volt__heap_trim(&heap));
@@ -229,6 +252,20 @@ SCENARIO(memory_shared_from_nothing, .class = VMC_BOUNDED, .preemptions = 1) {
 SCENARIO(memory_shared_from_nothing_long, .class = VMC_BOUNDED, .preemptions = 3,
          .is_long = 1) {
     share(SMALL, 0, 0);
+}
+// A slot that has come back is collected by one thread, for a large task, while the other one
+// allocates again.
+static void use_shared_twice(void *size) {
+    use_shared(size);
+    use_shared(size);
+}
+SCENARIO(memory_shared_large_beside_small, .class = VMC_EXHAUSTIVE) {
+    make();
+    use_shared((void *)SMALL);
+    int t = vmc_spawn(use_shared_twice, (void *)SMALL);
+    use_shared((void *)LARGE);
+    vmc_join(t);
+    end();
 }
 SCENARIO(memory_shared_and_walk, .class = VMC_EXHAUSTIVE) { share(SMALL, 1, 1); }
 static void trim_shared(void *unused) {

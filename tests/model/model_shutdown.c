@@ -91,6 +91,23 @@ SCENARIO(shutdown_spawn_placed, .class = VMC_EXHAUSTIVE) {
     end();
     VMC_ASSERT(n_polls == n_accepted);
 }
+// Any thread may count the tasks, by the sums of queues that others change.
+static void count_beside_spawn(volt_placement placement) {
+    rt_make(1);
+    rt->cfg.placement = placement;
+    int t = vmc_spawn(spawn_outside, NULL);
+    VMC_ASSERT(volt__count_alive(rt) <= 1);
+    vmc_join(t);
+    VMC_ASSERT(volt__count_alive(rt) == 1);
+    begin(NULL);
+    end();
+}
+SCENARIO(shutdown_count_beside_spawn, .class = VMC_EXHAUSTIVE) {
+    count_beside_spawn(VOLT_PLACE_SHARED);
+}
+SCENARIO(shutdown_count_beside_placed_spawn, .class = VMC_EXHAUSTIVE) {
+    count_beside_spawn(VOLT_PLACE_LEAST);
+}
 static volt_poll spawns(volt_cx *cx, void *arg) {
     (void)arg;
     count(spawn(cx->worker_, NULL, ends));
@@ -357,6 +374,20 @@ SCENARIO(shutdown_destroy_beside_detach, .class = VMC_EXHAUSTIVE) {
 }
 SCENARIO(shutdown_destroy_beside_waker, .class = VMC_EXHAUSTIVE) {
     destroy_beside(NULL, gives_waker, wake_and_release);
+}
+// The last task was never started: the thread that destroys it leaves, then all is freed.
+SCENARIO(shutdown_destroy_beside_task_destroy, .class = VMC_EXHAUSTIVE) {
+    rt_is_on_heap = 1;
+    rt_make(1);
+    void *state = volt_task_create(rt, ends, sizeof(job));
+    begin(NULL);
+    int t = vmc_spawn(destroy_task, state);
+    rt_carry(w0);
+    VMC_ASSERT(volt__wait_for_task(w0) == NULL && volt__is_stopped(rt));
+    rt_carry(NULL);
+    volt__join_threads(rt);
+    VMC_ASSERT(volt_destroy(rt) == 0);
+    vmc_join(t);
 }
 // One thread has shut it down and is about to leave; what the worker's thread wrote comes to the
 // one that frees it by way of the thread that joined it.

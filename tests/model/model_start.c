@@ -61,6 +61,27 @@ SCENARIO(start_claim, .class = VMC_BOUNDED, .preemptions = 3) {
     volt__unpark_all(rt);
     join_started();
 }
+// A shutdown counts the workers that have to acknowledge it: one that is being started among them,
+// and none is started behind it.
+static void shut_down(void *arg) {
+    (void)arg;
+    volt__shutdown_begin(rt);
+}
+SCENARIO(start_beside_shutdown, .class = VMC_BOUNDED, .preemptions = 2) {
+    vmc_must_happen("started");
+    vmc_must_happen("refused");
+    make_one_of_two();
+    int t = vmc_spawn(shut_down, NULL);
+    start_next(workers[0]);
+    vmc_join(t);
+    vmc_reached(rt->started == 2 ? "started" : "refused");
+    if (rt->started == 2) VOLT_THREAD_JOIN(rt->workers[1]->thread);
+    workers[1] = rt->workers[1];
+    uint32_t n_owed = 0;
+    for (uint32_t i = 0; i < rt->started; i++) n_owed += !workers[i]->is_closing;
+    VMC_ASSERT(rt->starts_closed && rt->acks == n_owed);
+    finish();
+}
 // Two wish for one at once: one thread is started, not two.
 static void two_wishes(void) {
     make_one_of_two();

@@ -108,6 +108,24 @@ SCENARIO(token_child_cancel) {
     vmc_free(token);
 }
 
+// Children come and go beside each other: all are in one list, also one that stays.
+static void use_child(void *token_) {
+    volt_token_init(token_, token);
+    volt_token_deinit(token_);
+}
+SCENARIO(token_two_children) {
+    volt_token other;
+    token = vmc_alloc(sizeof *token);
+    volt_token_init(&child, token);
+    int t = vmc_spawn(use_child, &other);
+    volt_token mine;
+    use_child(&mine);
+    vmc_join(t);
+    VMC_ASSERT(token->child_ == &child && !child.prev_ && !child.next_);
+    volt_token_deinit(&child);
+    vmc_free(token);
+}
+
 // ---- the wait is cancelled, with its task, while the token is
 
 static void cancel_task(void *arg) {
