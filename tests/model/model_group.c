@@ -264,7 +264,8 @@ SCENARIO(group_close_cancels) {
     VMC_ASSERT(end() == 0);
 }
 
-// A member adds another one while the group is closed: it ends before the close does, or is refused.
+// A member adds another one while the group is closed: it ends before the close does, or is
+// refused.
 static volt_poll adds_another(volt_cx *cx, void *arg) {
     member *m = arg;
     VOLT_BEGIN(cx, m);
