@@ -248,11 +248,11 @@ static volt_poll close_waiting(volt_cx *cx, void *arg) {
     vmc_free(group);
     VOLT_END(0);
 }
-// The member is polled for the first time while it is cancelled.
-SCENARIO(group_close_cancels) {
+// Worker 0 runs the owner until it yields; worker 1 then has the member, while the owner closes.
+static void close_beside_first_poll(volt_fn *owner_fn) {
     group = vmc_alloc(sizeof *group);
     make_runtime_of_own_rings(2);
-    spawn_on(workers[0], &handle, close_waiting, &state);
+    spawn_on(workers[0], &handle, owner_fn, &state);
     act_as(workers[0]);
     workers[0]->needs_watchdog = 0;
     volt__poll_task(workers[0], volt__next_local(workers[0])); // until it yields
@@ -263,8 +263,11 @@ SCENARIO(group_close_cancels) {
     vmc_join(t);
     VMC_ASSERT(end() == 0);
 }
+// The member is polled for the first time while it is cancelled.
+SCENARIO(group_close_cancels) { close_beside_first_poll(close_waiting); }
 
-// A member adds another one while the group is closed: it ends before the close does, or is refused.
+// A member adds another one while the group is closed: it ends before the close does, or is
+// refused.
 static volt_poll adds_another(volt_cx *cx, void *arg) {
     member *m = arg;
     VOLT_BEGIN(cx, m);
@@ -288,18 +291,7 @@ static volt_poll close_beside_spawn(volt_cx *cx, void *arg) {
 SCENARIO(group_close_spawn, .class = VMC_BOUNDED, .preemptions = 3) {
     vmc_must_happen("added");
     vmc_must_happen("refused");
-    group = vmc_alloc(sizeof *group);
-    make_runtime_of_own_rings(2);
-    spawn_on(workers[0], &handle, close_beside_spawn, &state);
-    act_as(workers[0]);
-    workers[0]->needs_watchdog = 0;
-    volt__poll_task(workers[0], volt__next_local(workers[0])); // until it yields
-    volt__push_ring(workers[1], volt__lifo_take(workers[0]));
-    act_as(NULL);
-    int t = vmc_spawn(run_members, NULL);
-    drain_first(NULL);
-    vmc_join(t);
-    VMC_ASSERT(end() == 0);
+    close_beside_first_poll(close_beside_spawn);
 }
 
 // ---- cancel, by a thread that is no worker, beside a spawn of the owner: a member from before is

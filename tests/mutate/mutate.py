@@ -17,8 +17,9 @@ stand behind one (initialisers in braces, case labels) are compiled alone, in th
 run of each test notes the places of volt.h that it reaches. A mutant then runs under the tests that
 reach it, one after the other, cheap and narrow ones first, until one fails: unit tests in both
 builds, slices of the simulation, scenarios of the fault injection, scenarios of the model checker.
-Mutants of memory orders run under the model checker alone. A test that takes ten times as long as without a mutant, two seconds at least, has
-failed; it then runs without the mutant, in case the machine has become busy.
+Mutants of memory orders run under the model checker alone. A test that takes ten times as long as
+without a mutant, two seconds at least, has failed; it then runs without the mutant, in case the
+machine has become busy.
 
     killed       a test failed: its name is shown beside the mutant
     not viable   the compiler rejects it, or warns (all warnings are errors in `make check`)
@@ -175,7 +176,7 @@ EDGE = re.compile(r"\bvolt__(?:\w+_(?:rel|acq_rel)|fence_\w+|lock|unlock)\(|unlo
 
 
 # An assignment or a step whose target is named by its last identifier.
-STORE = re.compile(r"(?:\w+(?:->|\.))*(\w+)(?:\[[^]]*\])*(?: [-+*/|&^%<>]{0,2}= (.*)|\+\+|--)")
+STORE = re.compile(r"(?:\w+(?:->|\.))*(\w+)(?:\[[^]]*\])*(?: [-+*/|&^%<>]{0,2}= .*|\+\+|--)")
 CALLED = re.compile(r"\b(?!sizeof\b|__typeof__\b)\w+\(")
 
 
