@@ -1580,8 +1580,8 @@ typedef struct volt_config {
     uint32_t event_interval;
     // bytes of stack of each worker thread and pool thread, at least 65536. 0 means 262144
     uint32_t stack_size;
-    // period of the watchdog that finds stuck workers, in us, at least 100. 0 means 750,
-    // UINT32_MAX no watchdog
+    // period of the watchdog that finds stuck workers, in us, at least 100. 0 means 750, UINT32_MAX
+    // no watchdog: tasks at a worker then may wait until a poll that blocks it has ended
     uint32_t watchdog_us;
     // 1: all workers start with the runtime. 0: only one besides worker 0, the others when there
     // is work for them

@@ -53,11 +53,15 @@ static volt_poll holder_run(volt_cx *cx, void *arg) {
     UNTIL(READ(h->gate->is_open));
     VOLT_END(0);
 }
-// As many as there are workers: work is conserved, so each gets one, wherever it was placed.
+// Work is conserved, so each of them gets a worker of its own, wherever it was placed. They come
+// one after the other: a worker whose polls were short may fetch two, run the first, and keep the
+// second from thieves by the steal floor, which only the watchdog ignores.
 static void hold(volt_rt *rt, gate *g, int n) {
     g->n_in = g->is_open = 0;
-    for (int i = 0; i < n; i++) RT_SPAWN(rt, NULL, holder_run, (holder){ .gate = g });
-    UNTIL(READ(g->n_in) == n);
+    for (int i = 1; i <= n; i++) {
+        RT_SPAWN(rt, NULL, holder_run, (holder){ .gate = g });
+        UNTIL(READ(g->n_in) == i);
+    }
 }
 static void release(gate *g) { WRITE(g->is_open, 1); }
 
