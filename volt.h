@@ -1579,8 +1579,8 @@ typedef struct volt_config {
     uint32_t event_interval;
     // bytes of stack of each worker thread and pool thread, at least 65536. 0 means 262144
     uint32_t stack_size;
-    // period of the watchdog that finds stuck workers, in us, at least 100. 0 means 750,
-    // UINT32_MAX no watchdog
+    // period of the watchdog that finds stuck workers, in us, at least 100. 0 means 750, UINT32_MAX
+    // no watchdog: tasks at a worker then may wait until a poll that blocks it has ended
     uint32_t watchdog_us;
     // 1: all workers start with the runtime. 0: only one besides worker 0, the others when there
     // is work for them
@@ -8730,11 +8730,12 @@ VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_
 }
 // Locals of an async function do not survive a wait, so an object that an await takes by address
 // must live in the state struct, even where a local would happen to work. The locals of all polled
-// functions lie between this frame and cx->stack_, since this function is not inlined.
+// functions lie between this frame and cx->stack_, since this function is not inlined. On RISC-V
+// the address of a frame is that of its end, where the caller's lowest local may lie.
 #if VOLT_DEBUG
 static __attribute__((noinline)) void volt__check_not_on_stack(const volt_cx *cx, const void *p) {
     const char *at = (const char *)p;
-    int is_local = at > (const char *)__builtin_frame_address(0) && at < cx->stack_;
+    int is_local = at >= (const char *)__builtin_frame_address(0) && at < cx->stack_;
     VOLT__EXPECT_CX(cx, !is_local, "object on the stack: move it to the state struct");
 }
 #else
