@@ -8733,11 +8733,12 @@ VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_
 }
 // Locals of an async function do not survive a wait, so an object that an await takes by address
 // must live in the state struct, even where a local would happen to work. The locals of all polled
-// functions lie between this frame and cx->stack_, since this function is not inlined.
+// functions lie between this frame and cx->stack_, since this function is not inlined. On RISC-V
+// the address of a frame is that of its end, where the caller's lowest local may lie.
 #if VOLT_DEBUG
 static __attribute__((noinline)) void volt__check_not_on_stack(const volt_cx *cx, const void *p) {
     const char *at = (const char *)p;
-    int is_local = at > (const char *)__builtin_frame_address(0) && at < cx->stack_;
+    int is_local = at >= (const char *)__builtin_frame_address(0) && at < cx->stack_;
     VOLT__EXPECT_CX(cx, !is_local, "object on the stack: move it to the state struct");
 }
 #else

@@ -432,7 +432,7 @@ enum { SENDERS = 5, RECEIVERS = 3, EACH = TEST__IS_SANITIZED ? 100 : 400 };
 typedef struct {
     volt_chan c;
     msg buf[64];
-    uint8_t got[SENDERS][EACH];
+    int got[SENDERS][EACH];
     int n_senders;
 } road;
 typedef struct {
@@ -1571,7 +1571,7 @@ enum { STORM_TASKS = 4, STORM_EACH = TEST__IS_SANITIZED ? 80 : 200, STORM_THREAD
 typedef struct {
     volt_chan c;
     msg buf[4];
-    uint8_t sent[STORM_PARTIES][STORM_EACH], got[STORM_PARTIES][STORM_EACH];
+    int sent[STORM_PARTIES][STORM_EACH], got[STORM_PARTIES][STORM_EACH];
     int n_senders, n_started, has_threads;
 } storm;
 static void storm_sent(storm *t, msg m) {
