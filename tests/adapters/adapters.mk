@@ -9,7 +9,8 @@ ADAPTER_plain := -O2
 ADAPTER_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 ADAPTER_tsan := -O1 -g -fsanitize=thread
 ADAPTER_CFLAGS := -std=gnu11 -Wall -Wextra -I. -Itests/adapters -pthread
-ADAPTER_HEADERS := volt.h $(wildcard examples/adapters/*.h tests/adapters/*.h)
+ADAPTER_HEADERS := volt.h $(wildcard examples/adapters/*.h tests/adapters/*.h) \
+	$(wildcard tests/adapters/*/*/*.h)
 
 # Of each: how it is linked, and the tools that its script needs.
 LIBS_cares := -lcares
@@ -38,6 +39,9 @@ LIBS_sd := -lsystemd
 NEEDS_OF_sd := lib-systemd
 HEADER_systemd := systemd/sd-event.h
 PACKAGE_lib-systemd := libsystemd-dev
+# libubox is no package: the interface of uloop, over epoll. See uloop.sh
+CFLAGS_uloop := -isystem tests/adapters/uloop
+NEEDS_OF_uloop := strace
 need-initdb:
 	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
 		echo 'initdb: not found; Debian package: postgresql'; exit 1; }
