@@ -19,7 +19,7 @@ LIBS_curl := -lcurl
 NEEDS_OF_curl := lib-curl curl nginx openssl
 LIBS_glib := -lglib-2.0
 CFLAGS_glib = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags glib-2.0))
-NEEDS_OF_glib := lib-glib strace
+NEEDS_OF_glib := lib-glib strace lws
 LIBS_hiredis := -lhiredis
 NEEDS_OF_hiredis := lib-hiredis redis-server
 LIBS_mbedtls := -lmbedtls -lmbedx509 -lmbedcrypto
@@ -42,6 +42,12 @@ PACKAGE_lib-systemd := libsystemd-dev
 # libubox is no package: the interface of uloop, over epoll. See uloop.sh
 CFLAGS_uloop := -isystem tests/adapters/uloop
 NEEDS_OF_uloop := strace
+CFLAGS_lws = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags glib-2.0 libwebsockets))
+LIBS_lws := -lwebsockets -lglib-2.0
+need-lws:
+	@pkg-config --exists libwebsockets && /usr/bin/python3 -c 'import websockets' || { \
+		echo 'libwebsockets, python websockets: not found; Debian packages: pkg-config' \
+			'libwebsockets-dev libwebsockets-evlib-glib python3-websockets'; exit 1; }
 need-initdb:
 	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
 		echo 'initdb: not found; Debian package: postgresql'; exit 1; }
@@ -64,9 +70,9 @@ build/adapters/$1/$2: examples/adapters/$2.c examples/03_server.h $(ADAPTER_HEAD
 build/adapters/$1/test_$2: tests/adapters/$2.c $(ADAPTER_HEADERS)
 	@mkdir -p $$(@D)
 	$$(CC) $(ADAPTER_CFLAGS) $$(CFLAGS_$2) $(ADAPTER_$1) $$< -o $$@ $$(LIBS_$2)
-build/check/adapter-$2: build/adapters/$1/test_$2
 endef
 $(foreach a,$(ADAPTERS),$(foreach f,$(ADAPTER_FORMS),$(eval $(call ADAPTER_RULES,$f,$a))))
+$(foreach a,$(ADAPTERS),$(eval build/check/adapter-$a: $(ADAPTER_FORMS:%=build/adapters/%/test_$a)))
 $(foreach a,$(ADAPTERS),$(eval build/check/adapter-$a: build/adapters/plain/$a \
 	build/adapters/strict/$a | $(addprefix need-,clang g++ clang++ valgrind $(NEEDS_OF_$a))))
 build/check/adapter-%: tests/adapters/%.sh bench/tools/server.sh
@@ -90,4 +96,7 @@ build/adapters/plain/https_%: examples/adapters/https.c examples/03_server.h exa
 		$(ADAPTER_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) $(ADAPTER_CFLAGS) -O2 $(TLS_FLAGS) $< -o $@ $(LIBS_$*)
+# ---- libwebsockets: a program over volt_glib.h, without a header of its own
+$(foreach f,$(ADAPTER_FORMS),$(eval $(call ADAPTER_RULES,$f,lws)))
+build/check/adapter-glib: build/adapters/plain/lws build/adapters/asan/lws build/adapters/strict/lws
 build/check/adapter-curl: build/examples/06_http

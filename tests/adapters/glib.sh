@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Runs examples/adapters/glib.c, and the tests of volt_glib.h in main loops of GLib.
+# Runs examples/adapters/glib.c, the tests of volt_glib.h in main loops of GLib, and lws.c with
+# clients.
 #
-#   tests/adapters/glib.sh DIRECTORY     with plain/glib and {plain,asan,tsan}/test_glib
+#   tests/adapters/glib.sh DIRECTORY     with {plain,asan}/lws, plain/glib, {plain,asan,tsan}/test_glib
 #
-# Needs GLib, valgrind and strace. The caller sets a time limit.
+# Needs GLib, libwebsockets, python3-websockets, valgrind and strace. The caller sets a time limit.
 set -eu
 bin=$1
 name=glib
@@ -40,3 +41,20 @@ short=$(calls 50) long=$(calls 2000)
 [ "$short" -gt 50 ] && [ "$long" -le "$((short + 10))" ] ||
     fail "system calls: $short with a sleep of 50 ms, $long with one of 2 s"
 claim "a sleep of 2 s takes as many system calls as one of 50 ms: $long and $short"
+
+# lws NAME COMMAND...  The last client ends the server, which must then exit with status 0.
+lws() {
+    form=$1
+    shift
+    start "$@" 0
+    timeout 60 /usr/bin/python3 "$here/lws_client.py" "$port" "$server" ||
+        fail "lws, $form: $(cat "$work/server")"
+    wait "$server" || fail "lws, $form: exit status $?: $(cat "$work"/lws.* "$work/server")"
+    server=
+    claim "libwebsockets and volt serve clients in one thread, $form"
+}
+lws plain "$bin/plain/lws"
+lws asan "$bin/asan/lws"
+# GLib's thread for signals is never joined: possible leaks do not count.
+lws valgrind valgrind -q --error-exitcode=9 --leak-check=full \
+    --errors-for-leak-kinds=definite --log-file="$work/lws.valgrind" "$bin/plain/lws"
