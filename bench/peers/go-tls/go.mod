@@ -1,0 +1,3 @@
+module volt/bench/go-tls
+
+go 1.26.0
