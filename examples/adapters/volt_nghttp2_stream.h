@@ -10,6 +10,7 @@
 #define VOLT_NGHTTP2_STREAM_H
 
 #include "volt_nghttp2.h"
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,8 +28,8 @@ typedef struct volt_nghttp2__op {
     uint32_t seen;
     int64_t n;
 } volt_nghttp2__op;
-// A request with its answer.
-struct __attribute__((aligned(16))) volt_nghttp2_stream {
+// A request with its answer. The state of the handler follows, for which malloc(3) aligns.
+struct __attribute__((aligned(__alignof__(max_align_t)))) volt_nghttp2_stream {
     volt_nghttp2_conn *conn;
     volt_nghttp2 *h;
     void *state; // of the handler
