@@ -166,8 +166,9 @@ static inline int volt_nghttp2__frame(nghttp2_session *s, const nghttp2_frame *f
     if (f->hd.flags & NGHTTP2_FLAG_END_STREAM) r->has_all = 1;
     volt_notify_all(&r->wake);
     if (f->hd.type == NGHTTP2_DATA || r->is_headed) return 0;
-    r->is_headed = c->o.handler || *volt_nghttp2_field(r, ":status") != '1';
-    if (!r->is_headed) r->n_head = 0; // an answer follows
+    const char *status = volt_nghttp2_field(r, ":status");
+    r->is_headed = c->o.handler || !status || *status != '1';
+    if (!r->is_headed) r->n_head = 0; // 1xx: an answer follows
     if (!c->o.handler) return 0;
     if (VOLT_GROUP_SPAWN(c->h.cx, &c->tasks, volt_nghttp2__serve, task) < 0)
         return nghttp2_submit_rst_stream(s, NGHTTP2_FLAG_NONE, r->id, NGHTTP2_REFUSED_STREAM);
