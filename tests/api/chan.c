@@ -1146,6 +1146,33 @@ ROOT_TEST_1(chan_rendezvous_meets_behind_reserved_message, {
     VOLT_END(0);
 }
 
+// A sender waits behind another's reservation, and a receiver for that. They meet when it is given up.
+ROOT_TEST_1(chan_rendezvous_meets_when_a_reservation_is_given_up, {
+    volt_chan c;
+    msg buf[1];
+    awaiter a;
+    result out[3];
+    int n, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_chan_init(&s->c, s->buf, sizeof s->buf[0], 0);
+    START(NULL, RECV, &s->out[0], 1);
+    CHECK_EQ(volt_chan_try_reserve(&s->c), 0);
+    START(NULL, RESERVE, &s->out[1], 1);
+    s->out[2].m = MSG(0, 7);
+    START(NULL, SEND, &s->out[2], 2);
+    volt_chan_unreserve(&s->c); // the next reservation is granted
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 1));
+    CHECK_EQ(s->out[1].rc, 0);
+    CHECK_EQ(n_receivers(&s->c) + n_senders(&s->c), 2);
+    volt_chan_unreserve(&s->c);
+    CHECK_EQ(n_receivers(&s->c) + n_senders(&s->c), 0);
+    VOLT_AWAIT(until_reaches(cx, &s->a, &s->n, 3));
+    CHECK_EQ(s->out[0].m.seq, 7);
+    CHECK_EQ(s->out[2].rc, 0);
+    VOLT_END(0);
+}
+
 // A receiver that is polled first meets the sender that waits, and so wins its select.
 ROOT_TEST_1(chan_rendezvous_in_a_select_wins_when_it_meets, {
     volt_chan c;
