@@ -3,7 +3,8 @@
 # Runs examples/adapters/glib.c, the tests of volt_glib.h in main loops of GLib, and lws.c with
 # clients.
 #
-#   tests/adapters/glib.sh DIRECTORY     with {plain,asan}/lws, plain/glib, {plain,asan,tsan}/test_glib
+#   tests/adapters/glib.sh DIRECTORY     with plain/glib, {plain,asan}/lws and
+#                                        {plain,asan,tsan}/test_glib
 #
 # Needs GLib, libwebsockets, python3-websockets, valgrind and strace. The caller sets a time limit.
 set -eu

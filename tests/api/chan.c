@@ -1146,7 +1146,8 @@ ROOT_TEST_1(chan_rendezvous_meets_behind_reserved_message, {
     VOLT_END(0);
 }
 
-// A sender waits behind another's reservation, and a receiver for that. They meet when it is given up.
+// A sender waits behind another's reservation, and a receiver for both. They meet when the
+// reservation is given up.
 ROOT_TEST_1(chan_rendezvous_meets_when_a_reservation_is_given_up, {
     volt_chan c;
     msg buf[1];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// Broadcasts and watches that are closed, or get a message, beside a receiver and beside each other:
-// what was sent is received before the end, and the sender is told if it was not.
+// Broadcasts and watches that are closed, or get a message, beside a receiver: what was sent is
+// received before the end, and the sender is told if it was not.
 // Run: make model ONE=bcast_send_beside_close (or another name from below).
 #define VOLT_LOCK_TRIES 0
 #include "vmc.h"
