@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # ---- adapters: examples/adapters/volt_NAME.h makes a library part of a volt program. NAME.c beside
 # it is a short program; tests/adapters/NAME.c is the test, and tests/adapters/NAME.sh runs both
-# against the real library and real servers. `make adapters` runs all, `make adapters ONLY=curl` one.
+# against the real library and real servers. `make adapters` runs all, with ONLY=curl one.
 ADAPTERS := $(patsubst tests/adapters/%.sh,%,$(wildcard tests/adapters/*.sh))
 # The forms in which a test is built. Valgrind runs the plain one.
 ADAPTER_FORMS := plain asan tsan
