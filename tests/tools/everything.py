@@ -71,7 +71,7 @@ SETS = {
     "fuzz": (*COMMON, "tests/fuzz/*", "tests/lib/*"),
     "mutants": (*SUITE, "tests/model/*", "tests/sim/*", "tests/mutate/*"),
     "bench": BENCH,
-    "rows": (*BENCH, "tests/static/*"),
+    "rows": (*BENCH, "tests/static/*", "examples/0*"),
     "coherence": (*BENCH, "tests/model/*", "tests/sim/*"),
 }
 SET_OF = (  # the first pattern that fits a target; others need all files
