@@ -166,29 +166,16 @@ TEST_OF_THREADS(placement_prefers_parked_to_busy_workers) {
         destroy(rt);
     }
 }
-// Holds the worker that runs it by the gate of that worker.
-typedef struct {
-    volt_frame frame;
-    gate *gates;
-} sitter;
-static volt_poll sitter_run(volt_cx *cx, void *arg) {
-    sitter *s = (sitter *)arg;
-    VOLT_BEGIN(cx, s);
-    COUNT(s->gates[index_of(cx)].n_in);
-    UNTIL(READ(s->gates[index_of(cx)].is_open));
-    VOLT_END(0);
-}
 TEST_OF_THREADS(placement_finds_sole_parked_worker) {
     for (int p = VOLT_PLACE_TWO; p <= VOLT_PLACE_LEAST; p++) {
         for (uint32_t free = 0; free < WORKERS; free++) {
-            gate g[WORKERS] = { { 0, 0, 0 } };
+            gate g[WORKERS], *opened = g;
             int n_ended = 0;
             volt_rt *rt = create_placed((volt_placement)p, WORKERS);
-            for (int i = 0; i < WORKERS; i++)
-                RT_SPAWN(rt, NULL, sitter_run, (sitter){ .gates = g });
-            for (int i = 0; i < WORKERS; i++) UNTIL(READ(g[i].n_in) == 1);
+            for (int i = 0; i < WORKERS; i++) hold(rt, &g[i], 1);
+            while (READ(opened->at) != (int)free) opened++;
             uint64_t was_spawned = rt->workers[free]->inbox.spawned;
-            release(&g[free]);
+            release(opened);
             for (int i = 0; i < 100; i++) {
                 UNTIL(volt__idle_is_parked(&rt->idle, free));
                 spawn_outside(rt, 1, &n_ended);
@@ -196,8 +183,7 @@ TEST_OF_THREADS(placement_finds_sole_parked_worker) {
             }
             // it may have been awake for a moment; by chance alone it would be some 50
             CHECK(rt->workers[free]->inbox.spawned - was_spawned >= 90);
-            for (uint32_t i = 0; i < WORKERS; i++)
-                if (i != free) release(&g[i]);
+            for (int i = 0; i < WORKERS; i++) release(&g[i]);
             destroy(rt);
         }
     }

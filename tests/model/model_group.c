@@ -28,17 +28,20 @@ static volt_token hold; // members wait for it
 static uint32_t n_ended;
 static int64_t written[MEMBERS]; // plain: by members, for the owner that waits for them
 
+static void note_end(void) {
+    written[__atomic_fetch_add(&n_ended, 1, __ATOMIC_RELAXED)] = 7;
+}
 static volt_poll end_at_once(volt_cx *cx, void *arg) {
     member *m = arg;
     VOLT_BEGIN(cx, m);
-    written[__atomic_fetch_add(&n_ended, 1, __ATOMIC_RELAXED)] = 7;
+    note_end();
     VOLT_END(m->rc);
 }
 static volt_poll end_when_told(volt_cx *cx, void *arg) {
     member *m = arg;
     VOLT_BEGIN(cx, m);
     VOLT_AWAIT(m->rc, volt_token_wait(cx, &hold));
-    written[__atomic_fetch_add(&n_ended, 1, __ATOMIC_RELAXED)] = 7;
+    note_end();
     VOLT_END(m->rc);
 }
 static void check_ended(uint32_t n) {
@@ -235,7 +238,7 @@ static volt_poll wait_without_end(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, m);
     VOLT_AWAIT(m->rc, volt_sleep_forever(cx));
     VMC_ASSERT(m->rc == -ECANCELED);
-    written[__atomic_fetch_add(&n_ended, 1, __ATOMIC_RELAXED)] = 7;
+    note_end();
     VOLT_END(0);
 }
 static volt_poll close_waiting(volt_cx *cx, void *arg) {
@@ -274,7 +277,7 @@ static volt_poll adds_another(volt_cx *cx, void *arg) {
     m->rc = VOLT_GROUP_SPAWN(cx, group, end_at_once, (member){ .rc = 0 });
     VMC_ASSERT(m->rc == 0 || m->rc == -ECANCELED);
     vmc_reached(m->rc == 0 ? "added" : "refused");
-    written[__atomic_fetch_add(&n_ended, 1, __ATOMIC_RELAXED)] = 7;
+    note_end();
     VOLT_END(m->rc);
 }
 static volt_poll close_beside_spawn(volt_cx *cx, void *arg) {

@@ -18,8 +18,8 @@ output of a target is in build/everything/NAME.log.
 A target runs in a copy of the files that it needs and of no others, see SETS: it cannot depend on a
 file that its hash does not cover, and edits made while it runs do not matter. A line counts only
 for the files that it was measured on, and a line of other files is marked. So after a change in a
-benchmark, for example, the results of the model checker still count. The file itself, the tables
-made from it, and drafts in sketch/ belong to no set.
+benchmark, for example, the results of the model checker still count. The file itself and the tables
+made from it belong to no set.
 
 Tables in tests/README.md and bench/README.md, between their markers, are made from the file, after
 each target and by
@@ -64,7 +64,7 @@ SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!t
          "!tests/tools/coverage.*", *COMMON)
 BENCH = (*COMMON, "bench/*", "tests/lib/*", "!*.md")
 SETS = {
-    "all": ("*", "!sketch/*"),
+    "all": ("*",),
     "suite": SUITE,
     "coverage": (*SUITE, "tests/tools/coverage.*"),
     "model": (*COMMON, "tests/model/*", "tests/lib/*"),
@@ -73,7 +73,7 @@ SETS = {
     "fuzz": (*COMMON, "tests/fuzz/*", "tests/lib/*"),
     "mutants": (*SUITE, "tests/model/*", "tests/sim/*", "tests/mutate/*"),
     "bench": BENCH,
-    "rows": (*BENCH, "tests/static/*"),
+    "rows": (*BENCH, "tests/static/*", "examples/0*"),
     "coherence": (*BENCH, "tests/model/*", "tests/sim/*"),
     "image": (*COMMON, "tests/image/*", "examples/*", "!*.md"),
 }
