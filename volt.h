@@ -1997,8 +1997,9 @@ VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state);
 // a guest it makes the steps itself, whenever no other thread is inside one.
 //   where  : any thread. On a worker, of any runtime, it only begins the shutdown
 //   returns: 0 | after `at_most`, the number of tasks that have not ended; the first 16 are logged
-//            with file:line. If all have ended, the number of detached calls and abandoned lookups
-//            that still run | -EINPROGRESS on a worker | -ECHILD in a forked child
+//            with file:line. If all have ended: 1 while a worker, or a guest without steps, has not
+//            stopped; then the number of detached calls and abandoned lookups that still run |
+//            -EINPROGRESS on a worker | -ECHILD in a forked child
 VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most);
 // Frees the runtime. Waits for threads that are about to leave a call on it.
 //   where  : any thread, after volt_shutdown has returned 0

@@ -74,13 +74,15 @@ SETS = {
     "mutants": (*SUITE, "tests/model/*", "tests/sim/*", "tests/mutate/*"),
     "bench": BENCH,
     "rows": (*BENCH, "tests/static/*", "examples/0*"),
+    "tls": (*BENCH, "examples/adapters/*"),
     "coherence": (*BENCH, "tests/model/*", "tests/sim/*"),
     "image": (*COMMON, "tests/image/*", "examples/*", "!*.md"),
 }
 SET_OF = (  # the first pattern that fits a target; others need all files
     ("model*", "model"), ("sim*", "sim"), ("fault*", "fault"), ("fuzz", "fuzz"),
     ("mutate", "mutants"), ("defects", "mutants"), ("coverage", "coverage"),
-    ("image", "image"), ("bench-coherence", "coherence"), ("bench-*", "bench"), ("bench", "rows"),
+    ("image", "image"), ("bench-coherence", "coherence"), ("bench-tls", "tls"),
+    ("bench-*", "bench"), ("bench", "rows"),
     *((pattern, "suite") for pattern in (
         "test-optimised", "sanitize-*", "valgrind", "msan", "odds", "soak", "cross-*", "kernels",
         "clocks")),
@@ -132,6 +134,7 @@ TARGETS = {
     "bench-coherence": ("make bench-coherence", 3600, None),
     "bench-inside": ("make bench-inside", 3600, None),
     "bench-placement": ("make bench-placement", 3600, None),
+    "bench-tls": ("make bench-tls", 3600, r"median"),
     "bench": ("make bench", 7200, None),
 }
 FIRST = ("test", "test-optimised", "check", "coverage", "model", "model-full", "model-mutants", "fault", "fault-full",
@@ -563,8 +566,7 @@ def write_readme():
 
 def phony():
     """The .PHONY targets of the Makefile and of the files that it includes."""
-    files = ["Makefile", *glob.glob("*/*.mk"), *glob.glob("tests/*/*.mk"),
-             *glob.glob("tests/*/*/*.mk")]
+    files = ["Makefile", *glob.glob("*/*.mk"), *glob.glob("*/*/*.mk"), *glob.glob("tests/*/*/*.mk")]
     text = "".join(read(path) for path in files).replace("\\\n", " ")
     return {name for line in re.findall(r"^\.PHONY:(.*)", text, re.M) for name in line.split()}
 
