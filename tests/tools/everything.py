@@ -60,7 +60,8 @@ COMMON = ("volt.h", "Makefile", "*.mk")
 SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!tests/mutate/*",
          "!tests/tools/everything.py", "!tests/README.md", "!tests/tools/programs/*",
          "!tests/adapters/*", "!tests/projects/*", "!tests/image/*", "!examples/programs/*",
-         "!examples/adapters/*", "!examples/projects/*", "!examples/README.md",
+         "!examples/adapters/*", "!examples/projects/*", "!examples/packaging/*",
+         "!examples/README.md",
          "!tests/tools/coverage.*", *COMMON)
 BENCH = (*COMMON, "bench/*", "tests/lib/*", "!*.md")
 SETS = {
