@@ -145,6 +145,11 @@ by_text() {
     SOURCE_DATE_EPOCH=$(stat -c %Y volt.h) quiet sh examples/packaging/dist.sh ../again
     cmp "$archive" "$dir/again/volt-$version.tar.gz" || fail 'an unpacked archive gives another one'
     ok 'the same tree gives the same archive, and so does the archive itself'
+    for path in $(grep -rhoE 'examples/packaging/[a-zA-Z0-9_./-]*[a-zA-Z0-9]' "$dir/released" \
+        CMakeLists.txt meson.build | sort -u); do
+        [ -e "$path" ] || fail "a recipe names $path: the archive has no such file"
+    done
+    ok 'the archive has all files that the recipes name'
 }
 
 # ---- make install
@@ -474,7 +479,7 @@ END
         quiet bitbake -b "$dir/yocto/layer/recipes-support/volt/volt_$version.bb" -c $task
         ! grep -E '^(ERROR|WARNING: volt)' "$dir/log" || fail 'bitbake warns of the recipe'
     done
-    image=$(find "$dir/yocto/build/tmp/work" -type d -path '*/volt/*/image')
+    image=$(find "$dir/yocto/build/tmp/work" -type d -path '*/volt/*/image' ! -path '*/sources/*')
     installed "$image" /usr
     PKG_CONFIG_SYSROOT_DIR=$image PKG_CONFIG_LIBDIR=$image/usr/share/pkgconfig \
         pkg_config_program yocto-program

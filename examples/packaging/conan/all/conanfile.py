@@ -30,7 +30,7 @@ class VoltConan(ConanFile):
         get(self, **self.conan_data["sources"][self.version], strip_root=True)
 
     def package(self):
-        share = os.path.join(self.source_folder, "packaging", "share")
+        share = os.path.join(self.source_folder, "examples/packaging/share")
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
         copy(self, "volt.h", self.source_folder, os.path.join(self.package_folder, "include"))
         copy(self, "*", share, os.path.join(self.package_folder, "share", "volt"))
