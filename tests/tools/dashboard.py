@@ -14,6 +14,7 @@ import base64
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -129,6 +130,10 @@ def slow(port):
 
 # ---- a browser
 
+def not_yet(_):
+    return None
+
+
 class Browser:
     def __init__(self, directory):
         to_read, self.to = os.pipe()
@@ -148,7 +153,7 @@ class Browser:
         self.log = open(os.path.join(directory, "log"), "w+")
         self.process = subprocess.Popen(["chromium"] + flags + ["about:blank"], preexec_fn=place,
                                         close_fds=False, stdin=subprocess.DEVNULL,
-                                        stdout=self.log, stderr=self.log)
+                                        stdout=self.log, stderr=self.log, start_new_session=True)
         os.close(to_read)
         os.close(from_write)
         self.pending, self.n, self.session, self.complaints = b"", 0, None, []
@@ -172,7 +177,8 @@ class Browser:
         one, self.pending = self.pending.split(b"\0", 1)
         return json.loads(one)
 
-    def call(self, method, **parameters):
+    def call(self, method, if_left=fail, **parameters):
+        """if_left: takes the error of a script whose page was left in the meantime."""
         self.n += 1
         ask = {"id": self.n, "method": method, "params": parameters}
         if self.session:
@@ -184,7 +190,8 @@ class Browser:
             self.listen(m)
             if m.get("id") == self.n:
                 if "error" in m:
-                    fail(method + ": " + m["error"]["message"])
+                    said = m["error"]["message"]
+                    return (if_left if "navigated" in said else fail)(method + ": " + said)
                 return m["result"]
 
     def listen(self, m):
@@ -198,19 +205,21 @@ class Browser:
                 p["entry"]["level"] in ["error", "warning"]:
             self.complaints.append(json.dumps(p["entry"])[:600])
 
-    def value(self, script):
-        r = self.call("Runtime.evaluate", expression=script, awaitPromise=True,
+    def value(self, script, if_left=fail):
+        r = self.call("Runtime.evaluate", if_left, expression=script, awaitPromise=True,
                       returnByValue=True)
+        if r is None:
+            return None
         if "exceptionDetails" in r:
             fail(script + ": " + json.dumps(r["exceptionDetails"])[:600])
         return r["result"].get("value")
 
     def wait(self, what, script):
         until = time.monotonic() + LIMIT
-        while not self.value(script):
+        while not self.value(script, not_yet):
             if time.monotonic() > until:
                 fail("never: " + what + " " + "; ".join(self.complaints))
-            self.value("new Promise(done => setTimeout(done, 50))")
+            self.value("new Promise(done => setTimeout(done, 50))", not_yet)
 
     def look(self, width, height, scheme, is_phone):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
@@ -227,8 +236,15 @@ class Browser:
             f.write(base64.b64decode(data))
 
     def close(self):
+        """Ends all processes of the browser, so that none writes to its directory from here on."""
         self.process.terminate()
         self.process.wait()
+        try:
+            for _ in range(200):  # a process that nothing waits for remains in the group
+                os.killpg(self.process.pid, signal.SIGKILL)
+                time.sleep(0.01)
+        except ProcessLookupError:
+            pass
         self.log.close()
 
 
