@@ -102,7 +102,14 @@ class Guest:
         """Runs a command in the guest, and gives its output, which is one line at most."""
         start = self.now()
         self.socket.sendall(line.encode() + b"\n")
-        answer = self.wait(r"^@(\d+) (.*)$", start, seconds)
+        try:
+            answer = self.wait(r"^@(\d+) (.*)$", start, seconds)
+        except SystemExit as failure:  # does the command hang, or the console?
+            self.socket.sendall(b"echo further\n")
+            until = time.monotonic() + STEP_SECONDS
+            while "further" not in self.console.text[start:] and self.console.more(until):
+                pass
+            fail(f"{failure}\n'{line}' and a further line gave:\n{self.console.text[start:]}")
         if answer[1] != "0":
             fail(f"'{line}' failed in the guest: {answer[0]}")
         return answer[2]
