@@ -48,6 +48,7 @@ static void say(client *c, int ms) {
 typedef struct {
     volt_frame frame;
     volt_shield shield;
+    volt_timer limit;
     client *of;
     int ms, rc;
 } session;
@@ -57,8 +58,10 @@ static volt_poll session_run(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, s);
     for (;;) {
         VOLT_AWAIT(s->rc, volt_chan_recv(cx, &c->asked, &s->ms, sizeof s->ms));
-        if (s->rc == 1) VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_MS(s->ms)));
-        if (!c->wsi || s->rc < 0) break;
+        if (s->rc == 1) // sleeps; since nothing is sent, only the end of the connection wakes it
+            VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(s->ms),
+                                          volt_notify_wait(cx, &c->sent)));
+        if (!c->wsi || s->rc != -ETIMEDOUT) break;
         say(c, s->ms);
         VOLT_AWAIT(s->rc, volt_notify_wait(cx, &c->sent));
         if (!c->wsi || s->rc < 0) break;

@@ -52,7 +52,7 @@ typedef struct volt_pq_canceller { // the state of one volt_pq_cancel
 typedef struct volt_pq__wait {
     volt_frame frame;
     int64_t n;
-    int has_waited;
+    int has_waited, kind; // kind: of the next wait of a volt_pq_stop
 } volt_pq__wait;
 // A connection. Zero-valid. Must not be moved.
 typedef struct volt_pq {
@@ -65,7 +65,7 @@ typedef struct volt_pq {
     volt_pq__wait wait;
     volt_pq_canceller canceller;
     volt_timer limit;
-    volt_time pause;
+    volt_time pause, until;
     uint32_t watched; // the events that the set waits for; 0: of no socket
     PGresult *result;
     char *piece;
@@ -213,8 +213,8 @@ static inline VOLT_POLL volt_pq_query(volt_cx *cx, volt_pq *q, PGresult **out, c
         PGresult *less = *out && PQresultStatus(*out) == PGRES_FATAL_ERROR ? q->result : *out;
         if (less == *out) *out = q->result; // else: the first error counts
         PQclear(less);
-        if (PQresultStatus(*out) == PGRES_COPY_IN || PQresultStatus(*out) == PGRES_COPY_OUT)
-            VOLT_RETURN(0);
+        ExecStatusType is = PQresultStatus(*out);
+        if (is == PGRES_COPY_IN || is == PGRES_COPY_OUT || is == PGRES_COPY_BOTH) VOLT_RETURN(0);
     }
     VOLT_END(q->n < 0 ? q->n : PQresultStatus(*out) == PGRES_FATAL_ERROR ? -EREMOTEIO : 0);
 }
@@ -251,29 +251,29 @@ static inline int volt_pq__drop(volt_pq *q) {
     ExecStatusType is = PQresultStatus(q->result);
     PQclear(q->result);
     if (is == PGRES_COPY_IN) (void)PQputCopyEnd(q->conn, "the command was stopped");
-    return is == PGRES_COPY_OUT;
+    if (is == PGRES_COPY_BOTH) (void)PQputCopyEnd(q->conn, NULL); // no error: it is a replication
+    return is == PGRES_COPY_OUT || is == PGRES_COPY_BOTH;
 }
 // Ends the command in progress, if there is one: has the server cancel it, and drops its results.
 // The server ignores a request that comes before the command has begun, so the request is repeated
-// after 100 ms, and then after ever longer pauses.
+// after 100 ms, and then after ever longer pauses, also while results come.
 //   returns: 0: ready for the next command | -ECONNRESET | -ENOTCONN
 static inline VOLT_POLL volt_pq_stop(volt_cx *cx, volt_pq *q) {
+    volt_pq__wait *const w = &q->wait;
     VOLT_BEGIN(cx, q);
     for (q->pause = VOLT_MS(100);; q->pause *= 2) {
         if (q->conn && PQtransactionStatus(q->conn) == PQTRANS_ACTIVE)
             VOLT_AWAIT(q->n, volt_pq_cancel(cx, &q->canceller, q));
+        q->until = volt_now() + q->pause, w->kind = VOLT_PQ__RESULT;
         do {
-            VOLT_AWAIT(q->n, volt_within(cx, &q->limit, q->pause,
-                                         volt_pq_next(cx, q, &q->result)));
-            if (q->n == 1 && volt_pq__drop(q)) {
-                do {
-                    VOLT_AWAIT(q->n, volt_pq_copy_get(cx, q, &q->piece));
-                    if (q->n > 0) PQfreemem(q->piece);
-                } while (q->n > 0);
-                q->n = 1;
-            }
-        } while (q->n == 1);
-        if (q->n != -ETIMEDOUT || !volt_timer_fired(&q->limit)) break;
+            VOLT_AWAIT(q->n, volt_before(cx, &q->limit, q->until, volt_pq__run(
+                cx, q, w->kind, w->kind == VOLT_PQ__COPY ? (void *)&q->piece : &q->result)));
+            if (w->kind == VOLT_PQ__COPY && q->n > 0) PQfreemem(q->piece);
+            else if (q->n == 1) w->kind = volt_pq__drop(q) ? VOLT_PQ__COPY : VOLT_PQ__RESULT;
+            else if (w->kind == VOLT_PQ__COPY && (q->n == 0 || q->n == -EPIPE))
+                w->kind = VOLT_PQ__RESULT, q->n = 1;
+        } while (q->n > 0 && volt_now() < q->until);
+        if (q->n <= 0 && (q->n != -ETIMEDOUT || !volt_timer_fired(&q->limit))) break;
     }
     VOLT_END(q->n);
 }

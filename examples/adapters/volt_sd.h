@@ -77,7 +77,7 @@ static inline VOLT_POLL volt_sd_run(volt_cx *cx, volt_sd *s) {
     s->rc = s->fd < 0 ? s->fd : volt_is_cancelled(cx) ? -ECANCELED : 0;
     for (s->is_over = 0; s->rc >= 0 && !s->is_over;) {
         s->rc = volt_sd__pass(cx, s);
-        if (s->rc > 0) {
+        if (s->rc > 0 && !s->is_over) { // else a cancellation would take the place of the exit code
             VOLT_AWAIT(s->rc, volt_yield(cx));
         } else if (s->rc == 0) {
             VOLT_AWAIT(s->rc, VOLT_SELECT(VOLT_ARM(&s->ready, volt_readable(cx, s->fd)),

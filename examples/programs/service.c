@@ -477,7 +477,9 @@ static int listener_open(const char *name, const char *address) {
 // Reads the configuration, without volt.
 static int load_first(loader *l) {
     FILE *f = fopen(service.path, "r");
-    l->n = f ? (int64_t)fread(l->text, 1, FILE_BYTES, f) : -errno;
+    l->n = f ? (int64_t)fread(l->text, 1, sizeof l->text, f) : -errno;
+    if (f && ferror(f)) l->n = -errno; // a directory, for example
+    if (l->n > FILE_BYTES) l->n = -EFBIG;
     if (f) fclose(f);
     loader_take(l);
     return l->error ? -EINVAL : 0;
