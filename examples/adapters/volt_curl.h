@@ -84,7 +84,7 @@ static inline int volt_curl__on_socket(CURL *easy, curl_socket_t fd, int action,
     static const uint32_t want[] = { 0, VOLT_IN, VOLT_OUT, VOLT_IN | VOLT_OUT, 0 /* remove */ };
     int rc = volt_pollset_set(&c->set, fd, want[action]);
     (void)easy, (void)of_socket;
-    if (rc < 0) c->error = rc, volt_notify_all(&c->changed); // may be in a volt_curl_resume
+    if (rc < 0) c->error = rc;
     return 0; // after -1 libcurl 7.88 would use handles that were freed
 }
 static inline int volt_curl__on_timer(CURLM *multi, long ms, void *user) {
@@ -151,7 +151,6 @@ static inline void volt_curl__end(volt_curl_transfer *t, CURLcode code, int resu
     volt_curl__remove(t);
     t->code = code;
     t->result = result;
-    volt_notify_all(&t->home->changed); // after a volt_curl_resume: *t may be the leader's
     volt_event_set(&t->ended); // *t may be gone from here on
 }
 // Passes events and a deadline that has passed to libcurl, and ends transfers. By the leader.
@@ -283,17 +282,18 @@ typedef struct volt_curl_resumer { // the state of one volt_curl_resume
     int rc;
 } volt_curl_resumer;
 // Goes on with a transfer whose callback has returned CURL_WRITEFUNC_PAUSE or CURL_READFUNC_PAUSE,
-// and may call it at once: its error ends the transfer. Else does nothing, also after the end.
+// and may call it at once: its error ends the transfer. Others, and ended ones, are left alone.
 //   where  : inside a task, while *t exists, after its volt_curl_perform has begun
 //   returns: 0
 static inline VOLT_POLL volt_curl_resume(volt_cx *cx, volt_curl_resumer *r, volt_curl_transfer *t) {
-    volt_curl *const c = t->home; // a transfer that ends in here may be gone at once
+    volt_curl *const c = t->home; // *t may be gone when it has ended
     VOLT_BEGIN(cx, r);
     VOLT_AWAIT(r->rc, volt_mutex_lock(cx, &c->lock));
     if (r->rc < 0) VOLT_RETURN(r->rc);
-    r->rc = t->is_ended ? CURLE_OK : (int)curl_easy_pause(t->easy, CURLPAUSE_CONT);
-    if (r->rc != CURLE_OK && r->rc != CURLE_BAD_FUNCTION_ARGUMENT) // the latter: not connected
-        volt_curl__end(t, (CURLcode)r->rc, volt_curl__error(t->easy, (CURLcode)r->rc));
+    CURLcode code = t->is_ended ? CURLE_OK : curl_easy_pause(t->easy, CURLPAUSE_CONT);
+    if (code != CURLE_OK && code != CURLE_BAD_FUNCTION_ARGUMENT) // the latter: not connected yet
+        volt_curl__end(t, code, volt_curl__error(t->easy, code));
+    volt_notify_all(&c->changed); // the leader may have to see an error, or the end of its transfer
     volt_mutex_unlock(&c->lock);
     VOLT_END(0);
 }
