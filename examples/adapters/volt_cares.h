@@ -23,7 +23,7 @@
 //   - c-ares is for one thread at a time: `lock` is held during each call of it, and never while a
 //     task waits for a socket.
 //   - c-ares cannot take back a single query. It refers to a block of the heap, which outlives a
-//     query that is given up. When the last query is given up, all are cancelled.
+//     query that is given up. When none is awaited any more, all are cancelled.
 #ifndef VOLT_CARES_H
 #define VOLT_CARES_H
 
@@ -130,8 +130,8 @@ static inline void volt_cares__on_answer(void *block, int status, int timeouts,
 
 // ---- calls of c-ares, under the lock
 
-// After a socket that could not be waited for no answer would come: all queries end. So do those
-// that were given up, if no other is awaited.
+// Ends all queries if a socket could not be waited for, since no answer would come; and those that
+// were given up, if no other one is awaited.
 static inline void volt_cares__check(volt_cares *c) {
     if (c->error < 0 || c->n_waiting == 0) ares_cancel(c->channel);
     c->error = 0;
