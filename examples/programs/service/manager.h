@@ -23,7 +23,7 @@ typedef struct manager {
         int fd; // -1: given away
         char name[MANAGER_NAME];
     } sockets[MANAGER_SOCKETS];
-    unsigned n_sockets, n_surplus; // n_surplus: closed already, for lack of room
+    unsigned n_sockets, n_surplus; // n_surplus: those that were closed for lack of room
 } manager;
 
 // A number of a variable that is meant for this process, else 0. `pid_name` may be missing.
@@ -32,7 +32,8 @@ static long long manager_number(const char *name, const char *pid_name, int need
     if (!value || (!pid && needs_pid) || (pid && strtoll(pid, NULL, 10) != getpid())) return 0;
     return strtoll(value, NULL, 10);
 }
-// Takes the sockets, which begin at descriptor 3. None may leak into a child.
+// Takes the sockets, which begin at descriptor 3. None may leak into a child: those for which there
+// is no room are closed.
 static void manager_take_sockets(manager *m) {
     const char *names = getenv("LISTEN_FDNAMES");
     long long n = manager_number("LISTEN_FDS", "LISTEN_PID", 1);
@@ -79,7 +80,7 @@ static int manager_socket(manager *m, const char *name) {
     }
     return -1;
 }
-// Closes the sockets that were not given away, and returns their number.
+// Closes the sockets that were not given away. Returns their number, with those closed before.
 static unsigned manager_close_others(manager *m) {
     unsigned n = m->n_surplus;
     for (unsigned i = 0; i < m->n_sockets; i++)
