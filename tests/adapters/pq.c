@@ -786,8 +786,10 @@ TEST(tls_loses_no_row_and_raises_no_signal) { run(tls); }
 static volt_poll cancel_connect(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
     VOLT_BEGIN(cx, s);
-    for (s->n = 0; s->n < 2; s->n++) { // by the unix socket, and by TLS
-        snprintf(s->text, sizeof s->text, s->n ? "hostaddr=127.0.0.1 sslmode=require" : "");
+    // By the unix socket, and by TLS; again, if the server was so fast that no connect had a wait.
+    // A connect without a wait has two rounds.
+    for (s->n = 0; s->n < 2 || s->i <= 2 * s->n; s->n++) {
+        snprintf(s->text, sizeof s->text, s->n % 2 ? "hostaddr=127.0.0.1 sslmode=require" : "");
         s->values[0] = s->text;
         while (cancel_next(&s->at)) {
             VOLT_AWAIT(s->rc, CANCEL_AT(cx, &s->at, volt_pq_connect(cx, &s->db, names, s->values)));
@@ -797,7 +799,6 @@ static volt_poll cancel_connect(volt_cx *cx, void *arg) {
             s->i++;
         }
     }
-    CHECK(s->i > 4);
     VOLT_END(0);
 }
 TEST(connect_is_cancelled_at_each_poll) { run(cancel_connect); }
