@@ -415,8 +415,8 @@ static void root_spawn(volt_cx *cx, root *r) {
                          .stop = &service.stop };
     const front metrics = { .name = "metrics", .listener = r->listeners[1], .client = scrape_run,
                             .stop = &service.stop_metrics };
-    log_begin();
     r->rc = VOLT_GROUP_SPAWN(cx, &r->parts, log_run, (log_writer){ .n = 0 });
+    if (r->rc == 0) log_begin();
     if (r->rc == 0) r->rc = VOLT_SPAWN(cx, &r->echo, front_run, echo);
     if (r->rc == 0) r->rc = VOLT_GROUP_SPAWN(cx, &r->parts, front_run, metrics);
     if (r->rc == 0 && service.by.watchdog > 0)

@@ -142,6 +142,6 @@ static void log_open(void) {
                            fstat(STDERR_FILENO, &here) == 0 && here.st_dev == device &&
                            here.st_ino == inode;
 }
-// Lines go through the queue from now on: log_run must be started next.
+// Lines go through the queue from now on, to a log_run that was started.
 static void log_begin(void) { __atomic_store_n(&log_state.is_running, 1, __ATOMIC_RELEASE); }
 #endif

@@ -30,9 +30,9 @@ typedef struct {
 static volt_poll root_run(volt_cx *cx, void *arg) {
     root *r = (root *)arg;
     VOLT_BEGIN(cx, r);
-    log_begin();
     r->rc = VOLT_SPAWN(cx, &r->log, log_run, (log_writer){ .n = 0 });
     if (r->rc < 0) VOLT_RETURN(r->rc);
+    log_begin();
     if (pthread_create(&r->thread, NULL, thread_main, NULL) != 0) VOLT_RETURN(-EAGAIN);
     while (sem_trywait(&has_begun) != 0) VOLT_AWAIT(volt_yield(cx));
     volt_cancel(&r->log);
