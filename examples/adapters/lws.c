@@ -6,9 +6,10 @@
 //     cc -O2 -I. -pthread examples/adapters/lws.c -o lws $(pkg-config --cflags --libs $libs)
 //     ./lws 7681
 //
-// A client sends a number of milliseconds as text; its task sleeps for that long and answers. Port 0
-// takes any, which is printed. SIGTERM and SIGINT cancel the tasks, which then say so to their
-// clients. Debian has the part of libwebsockets that knows GLib as libwebsockets-evlib-glib.
+// A client sends a number of milliseconds as text; its task sleeps for that long and answers, and
+// ends with the connection. Port 0 takes any, which is printed. SIGTERM and SIGINT cancel the
+// tasks, whose number is printed, and which then say so to their clients. Debian has the part of
+// libwebsockets that knows GLib as libwebsockets-evlib-glib.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "examples/adapters/volt_glib.h"
@@ -25,7 +26,7 @@ typedef struct {
     struct lws *wsi; // NULL once the connection has ended
     volt_chan asked; // numbers; the callback closes it
     int queue[QUEUED];
-    volt_notify sent;
+    volt_notify changed; // the text was sent, or the connection has ended
     int n_out; // of `out`, behind LWS_PRE bytes of which libwebsockets makes the header
     char out[LWS_PRE + TEXT];
     int has_ended; // the task
@@ -35,6 +36,7 @@ static struct {
     GMainLoop *loop;
     GSource *source;
     struct lws_context *context;
+    int n_tasks; // of clients
 } app;
 
 // ---- the task of a client
@@ -48,28 +50,36 @@ static void say(client *c, int ms) {
 typedef struct {
     volt_frame frame;
     volt_shield shield;
+    volt_timer limit;
     client *of;
     int ms, rc;
 } session;
+// Sleeps, at most until the connection ends. Nothing is being sent meanwhile.
+//   returns: -ETIMEDOUT: it has slept | 0: the connection has ended
+static volt_poll session_sleep(volt_cx *cx, session *s) {
+    return volt_within(cx, &s->limit, VOLT_MS(s->ms), volt_notify_wait(cx, &s->of->changed));
+}
 static volt_poll session_run(volt_cx *cx, void *arg) {
     session *s = (session *)arg;
     client *const c = s->of;
     VOLT_BEGIN(cx, s);
     for (;;) {
         VOLT_AWAIT(s->rc, volt_chan_recv(cx, &c->asked, &s->ms, sizeof s->ms));
-        if (s->rc == 1) VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_MS(s->ms)));
         if (!c->wsi || s->rc < 0) break;
+        VOLT_AWAIT(s->rc, session_sleep(cx, s));
+        if (!c->wsi || s->rc != -ETIMEDOUT) break;
         say(c, s->ms);
-        VOLT_AWAIT(s->rc, volt_notify_wait(cx, &c->sent));
+        VOLT_AWAIT(s->rc, volt_notify_wait(cx, &c->changed));
         if (!c->wsi || s->rc < 0) break;
         lws_rx_flow_control(c->wsi, 1); // there is room for one more
     }
     if (c->wsi && c->n_out == 0) say(c, -1); // a shutdown
     volt_shield_begin(cx, &s->shield, VOLT_S(1));
     for (s->rc = 0; c->wsi && c->n_out > 0 && s->rc == 0;)
-        VOLT_AWAIT(s->rc, volt_notify_wait(cx, &c->sent));
+        VOLT_AWAIT(s->rc, volt_notify_wait(cx, &c->changed));
     volt_shield_end(cx, &s->shield);
     c->has_ended = 1;
+    app.n_tasks--;
     if (!c->wsi) free(c);
     VOLT_END(0);
 }
@@ -82,6 +92,7 @@ static int on_open(struct lws *wsi, client **at) {
     c->wsi = wsi;
     volt_chan_init(&c->asked, c->queue, sizeof c->queue[0], QUEUED);
     if (VOLT_RT_SPAWN(app.rt, NULL, session_run, (session){ .of = c }) < 0) return free(c), -1;
+    app.n_tasks++;
     *at = c;
     return 0;
 }
@@ -98,13 +109,13 @@ static int on_writable(client *c) {
     if (c->n_out == 0) return 0;
     int n = lws_write(c->wsi, (unsigned char *)c->out + LWS_PRE, (size_t)c->n_out, LWS_WRITE_TEXT);
     c->n_out = 0;
-    volt_notify_one(&c->sent);
+    volt_notify_one(&c->changed);
     return n < 0 ? -1 : 0;
 }
 static int on_close(client *c) {
     c->wsi = NULL;
     volt_chan_close(&c->asked);
-    volt_notify_one(&c->sent);
+    volt_notify_one(&c->changed);
     if (c->has_ended) free(c);
     return 0;
 }
@@ -124,6 +135,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 
 static gboolean on_signal(gpointer user) {
     (void)user;
+    printf("tasks %d\n", app.n_tasks);
     (void)volt_shutdown(app.rt, 0); // begins it
     return G_SOURCE_REMOVE;
 }

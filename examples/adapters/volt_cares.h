@@ -23,7 +23,7 @@
 //   - c-ares is for one thread at a time: `lock` is held during each call of it, and never while a
 //     task waits for a socket.
 //   - c-ares cannot take back a single query. It refers to a block of the heap, which outlives a
-//     query that is given up. When the last query is given up, all are cancelled.
+//     query that is given up. When none is awaited any more, all are cancelled.
 #ifndef VOLT_CARES_H
 #define VOLT_CARES_H
 
@@ -63,7 +63,7 @@ typedef struct volt_cares_query {
     size_t cap;
     int status;   // that of c-ares, for ares_strerror, if volt_cares_resolve has not returned
                   // -ECANCELED, or -ETIMEDOUT of a volt_within
-    int is_ended; // under lock; set by a leader, or by the call that has begun the query
+    int is_ended; // under lock; set by a leader, or by a call that has begun a query
     int result, rc;
 } volt_cares_query;
 
@@ -130,9 +130,10 @@ static inline void volt_cares__on_answer(void *block, int status, int timeouts,
 
 // ---- calls of c-ares, under the lock
 
-// After a socket that could not be waited for no answer would come: all queries end.
+// Ends all queries if a socket could not be waited for, since no answer would come; and those that
+// were given up, if no other one is awaited.
 static inline void volt_cares__check(volt_cares *c) {
-    if (c->error < 0) ares_cancel(c->channel);
+    if (c->error < 0 || c->n_waiting == 0) ares_cancel(c->channel);
     c->error = 0;
 }
 static inline int volt_cares__ask(volt_cares *c, volt_cares_query *q, const char *host,
@@ -152,7 +153,8 @@ static inline int volt_cares__ask(volt_cares *c, volt_cares_query *q, const char
 }
 static inline void volt_cares__abandon(volt_cares *c, volt_cares_query *q) {
     q->block->query = NULL;
-    if (--c->n_waiting == 0) ares_cancel(c->channel); // frees the blocks
+    c->n_waiting--;
+    volt_cares__check(c); // may free the block
     volt_notify_all(&c->changed);
 }
 // Passes events, and queries whose time is up, to c-ares. By the leader.
@@ -182,8 +184,9 @@ static inline VOLT_POLL volt_cares__lead(volt_cx *cx, volt_cares *c, volt_cares_
         VOLT_AWAIT(c->rc, volt_mutex_lock(cx, &c->lock));
         if (c->rc < 0) break; // the events come again, since the poll set is level-triggered
         volt_cares__act(c);
+        c->rc = q->is_ended; // under the lock: the call that begins another query may end this one
         volt_mutex_unlock(&c->lock);
-        if (q->is_ended) break;
+        if (c->rc) break;
         VOLT_AWAIT(c->rc, VOLT_SELECT(
             VOLT_ARM(&c->ready, c->n,
                      volt_pollset_wait(cx, &c->set, c->events, VOLT_CARES_EVENTS)),

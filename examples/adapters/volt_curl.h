@@ -85,7 +85,6 @@ static inline int volt_curl__on_socket(CURL *easy, curl_socket_t fd, int action,
     int rc = volt_pollset_set(&c->set, fd, want[action]);
     (void)easy, (void)of_socket;
     if (rc < 0) c->error = rc;
-    if (rc < 0) volt_notify_all(&c->changed); // this may be a call of volt_curl_resume
     return 0; // after -1 libcurl 7.88 would use handles that were freed
 }
 static inline int volt_curl__on_timer(CURLM *multi, long ms, void *user) {
@@ -190,8 +189,9 @@ static inline VOLT_POLL volt_curl__lead(volt_cx *cx, volt_curl *c, volt_curl_tra
         VOLT_AWAIT(c->rc, volt_mutex_lock(cx, &c->lock));
         if (c->rc < 0) break; // the events come again, since the poll set is level-triggered
         volt_curl__act(c);
+        c->rc = t->is_ended; // under the lock: a volt_curl_resume may end it
         volt_mutex_unlock(&c->lock);
-        if (t->is_ended) break;
+        if (c->rc) break;
         VOLT_AWAIT(c->rc, VOLT_SELECT(
             VOLT_ARM(&c->ready, c->n,
                      volt_pollset_wait(cx, &c->set, c->events, VOLT_CURL_EVENTS)),
@@ -277,22 +277,24 @@ static inline VOLT_POLL volt_curl_perform(volt_cx *cx, volt_curl *c, volt_curl_t
     VOLT_END(t->rc);
 }
 
-// The state of a volt_curl_resume.
-typedef struct volt_curl_resumer {
+typedef struct volt_curl_resumer { // the state of one volt_curl_resume
     volt_frame frame;
     int rc;
 } volt_curl_resumer;
 // Goes on with a transfer whose callback has returned CURL_WRITEFUNC_PAUSE or CURL_READFUNC_PAUSE,
-// and may call that callback at once. Does nothing for one that is not paused, or has ended.
+// and may call it at once: its error ends the transfer. Others, and ended ones, are left alone.
 //   where  : inside a task, while *t exists, after its volt_curl_perform has begun
-//   returns: 0 | -ENOMEM
+//   returns: 0
 static inline VOLT_POLL volt_curl_resume(volt_cx *cx, volt_curl_resumer *r, volt_curl_transfer *t) {
+    volt_curl *const c = t->home; // *t may be gone when it has ended
     VOLT_BEGIN(cx, r);
-    VOLT_AWAIT(r->rc, volt_mutex_lock(cx, &t->home->lock));
+    VOLT_AWAIT(r->rc, volt_mutex_lock(cx, &c->lock));
     if (r->rc < 0) VOLT_RETURN(r->rc);
-    if (!t->is_ended && curl_easy_pause(t->easy, CURLPAUSE_CONT) == CURLE_OUT_OF_MEMORY)
-        r->rc = -ENOMEM;
-    volt_mutex_unlock(&t->home->lock);
-    VOLT_END(r->rc);
+    CURLcode code = t->is_ended ? CURLE_OK : curl_easy_pause(t->easy, CURLPAUSE_CONT);
+    if (code != CURLE_OK && code != CURLE_BAD_FUNCTION_ARGUMENT) // the latter: not connected yet
+        volt_curl__end(t, code, volt_curl__error(t->easy, code));
+    volt_notify_all(&c->changed); // the leader may have to see an error, or the end of its transfer
+    volt_mutex_unlock(&c->lock);
+    VOLT_END(0);
 }
 #endif

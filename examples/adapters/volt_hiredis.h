@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <hiredis/async.h>
 #include <stdio.h>
+#include <string.h>
 
 // A connection, in the state of its task. Zeroed: not open.
 typedef struct volt_hiredis {
@@ -63,6 +64,12 @@ static inline int volt_hiredis__error(const redisAsyncContext *ac) {
     default: return ac->c.flags & REDIS_CONNECTED ? -ECONNRESET : -ECONNREFUSED;
     }
 }
+// The error of a redisAsyncConnect... Of a lack of descriptors the context has only the text.
+static inline int volt_hiredis__refusal(const redisAsyncContext *ac) {
+    if (strstr(ac->c.errstr, strerror(EMFILE))) return -EMFILE;
+    if (strstr(ac->c.errstr, strerror(ENFILE))) return -ENFILE;
+    return volt_hiredis__error(ac);
+}
 // Inside a call of hiredis, which frees the context next.
 static inline void volt_hiredis__cleanup(void *at) {
     volt_hiredis *h = (volt_hiredis *)at;
@@ -79,7 +86,7 @@ static inline void volt_hiredis__cleanup(void *at) {
 //            -ENOMEM | -EMFILE, -ENFILE
 //   memory : *h must not be moved. The context is the adapter's, and is freed after an error
 static inline int volt_hiredis_open(volt_hiredis *h, redisAsyncContext *ac) {
-    int rc = !ac ? -ENOMEM : ac->err ? volt_hiredis__error(ac) : volt_pollset_open(&h->set);
+    int rc = !ac ? -ENOMEM : ac->err ? volt_hiredis__refusal(ac) : volt_pollset_open(&h->set);
     h->rc = rc;
     snprintf(h->why, sizeof h->why, "%s", ac ? ac->c.errstr : "");
     if (rc < 0 && ac) redisAsyncFree(ac);

@@ -13,9 +13,8 @@
 // functions of libpq that do not wait are called on db.conn between the awaits: PQerrorMessage,
 // PQescapeLiteral, PQsendQueryPrepared ... After its PQsend functions volt_pq_next gives results.
 //
-// A time limit or a cancellation ends the wait and not the command, which still runs in the server.
-// The connection is then busy, until volt_pq_stop makes it ready for the next command; in a task
-// that was cancelled itself, under a shield.
+// A time limit or a cancellation ends the wait and not the command: the connection is busy until
+// volt_pq_stop makes it ready for the next one; in a task that was cancelled, under a shield.
 //
 // The options are those of libpq, but for connect_timeout: the limit is that of the await. The
 // system looks up host names, which cannot be cut short: give an address as "hostaddr", as
@@ -52,7 +51,7 @@ typedef struct volt_pq_canceller { // the state of one volt_pq_cancel
 typedef struct volt_pq__wait {
     volt_frame frame;
     int64_t n;
-    int has_waited;
+    int has_waited, is_full; // is_full: not all was sent
 } volt_pq__wait;
 // A connection. Zero-valid. Must not be moved.
 typedef struct volt_pq {
@@ -62,7 +61,7 @@ typedef struct volt_pq {
     volt_pollev ev;
     const char *const *names, *const *values; // of volt_pq_connect
     volt_pq__key *key;
-    volt_pq__wait wait;
+    volt_pq__wait wait, drop;
     volt_pq_canceller canceller;
     volt_timer limit;
     volt_time pause;
@@ -136,15 +135,15 @@ static inline void volt_pq_close(volt_cx *cx, volt_pq *q) {
 
 // FLUSH: until all was sent, with one wait at least, so that a loop of these lets other tasks run.
 enum { VOLT_PQ__RESULT, VOLT_PQ__NOTIFY, VOLT_PQ__COPY, VOLT_PQ__FLUSH };
-// Takes what libpq has. is_full: not all was sent.
+// Takes what libpq has.
 //   returns: 1 or more with it in *out | 0: there is no more | -EAGAIN: not yet | -errno
-static inline int64_t volt_pq__take(volt_pq *q, int kind, int is_full, void *out) {
+static inline int64_t volt_pq__take(volt_pq *q, int kind, void *out) {
     int n = -1; // as PQgetCopyData: -1: the end, 0: wait
     if (kind == VOLT_PQ__RESULT && !volt_pq__is_lost(q) && PQisBusy(q->conn)) return -EAGAIN;
     if (kind == VOLT_PQ__RESULT && (*(PGresult **)out = PQgetResult(q->conn)) != NULL) return 1;
     if (kind == VOLT_PQ__NOTIFY) n = (*(PGnotify **)out = PQnotifies(q->conn)) != NULL;
     if (kind == VOLT_PQ__COPY) n = PQgetCopyData(q->conn, (char **)out, 1);
-    if (kind == VOLT_PQ__FLUSH) n = -!is_full;
+    if (kind == VOLT_PQ__FLUSH) n = -!q->wait.is_full;
     if (n > 0) return n;
     return volt_pq__is_lost(q) ? -ECONNRESET : n == 0 ? -EAGAIN : n == -1 ? 0 : -EPIPE;
 }
@@ -154,12 +153,10 @@ static inline VOLT_POLL volt_pq__run(volt_cx *cx, volt_pq *q, int kind, void *ou
     if (!q->conn) VOLT_RETURN(-ENOTCONN);
     if (volt_is_cancelled(cx)) VOLT_RETURN(-ECANCELED);
     for (w->has_waited = 0;; w->has_waited = 1) {
-        {
-            int is_full = PQflush(q->conn) > 0 || (kind == VOLT_PQ__FLUSH && !w->has_waited);
-            w->n = volt_pq__take(q, kind, is_full, out);
-            if (w->n != -EAGAIN) break;
-            w->n = volt_pq__watch(q, is_full ? VOLT_IN | VOLT_OUT : VOLT_IN);
-        }
+        w->is_full = PQflush(q->conn) > 0 || (kind == VOLT_PQ__FLUSH && !w->has_waited);
+        w->n = volt_pq__take(q, kind, out);
+        if (w->n != -EAGAIN) break;
+        w->n = volt_pq__watch(q, w->is_full ? VOLT_IN | VOLT_OUT : VOLT_IN);
         if (w->n == 0) VOLT_AWAIT(w->n, volt_pollset_wait(cx, &q->set, &q->ev, 1));
         if (w->n < 0) break;
         if (q->ev.events & ~(uint32_t)VOLT_OUT) (void)PQconsumeInput(q->conn);
@@ -173,7 +170,6 @@ static inline VOLT_POLL volt_pq__run(volt_cx *cx, volt_pq *q, int kind, void *ou
 // are texts for $1, $2 ..., NULL for an SQL NULL. Without parameters there may be several commands,
 // separated by semicolons. is_by_rows: each row is a result of its own, so that a large table takes
 // no memory.
-//   where  : in the task of the connection; not awaited
 //   returns: 0 | -EBUSY: results of an earlier command are left | -ECONNRESET | -ENOTCONN |
 //            -EINVAL: PQerrorMessage says why
 //   memory : libpq copies the command and the parameters until they are sent
@@ -188,8 +184,8 @@ static inline int volt_pq_send(volt_pq *q, const char *command, int n,
 }
 // Waits for the next result. By rows, those of status PGRES_SINGLE_TUPLE are one row each, and the
 // last has the status of the command and no row. Results must be taken until there are no more. A
-// COPY gives one of PGRES_COPY_IN or PGRES_COPY_OUT again and again, until it is complete. The end
-// of the connection during a command is a result of PGRES_FATAL_ERROR, and -ECONNRESET next.
+// COPY gives PGRES_COPY_IN or _OUT again and again until it is complete, a replication _BOTH. The
+// end of the connection during a command is a result of PGRES_FATAL_ERROR, and -ECONNRESET next.
 //   returns: 1 with a result in *out, for PQclear | 0: there are no more | -ECONNRESET | -ENOTCONN.
 //            After -ECANCELED the result is left to the next call
 //   wakes  : when the server has sent a whole result
@@ -197,7 +193,7 @@ static inline VOLT_POLL volt_pq_next(volt_cx *cx, volt_pq *q, PGresult **out) {
     return volt_pq__run(cx, q, VOLT_PQ__RESULT, out);
 }
 // Sends a command as volt_pq_send does, and waits for all of its results. *out is the last one, or
-// that of the error; NULL if there is none. A COPY has to go on with the functions below.
+// that of the error; NULL if there is none. A COPY or a replication goes on with those below.
 //   returns: 0 | -EREMOTEIO | -ECONNRESET, *out may have the reason | the errors of volt_pq_send.
 //            After -ECANCELED the command may run
 //   memory : *out is the caller's in each case, for PQclear
@@ -213,8 +209,8 @@ static inline VOLT_POLL volt_pq_query(volt_cx *cx, volt_pq *q, PGresult **out, c
         PGresult *less = *out && PQresultStatus(*out) == PGRES_FATAL_ERROR ? q->result : *out;
         if (less == *out) *out = q->result; // else: the first error counts
         PQclear(less);
-        if (PQresultStatus(*out) == PGRES_COPY_IN || PQresultStatus(*out) == PGRES_COPY_OUT)
-            VOLT_RETURN(0);
+        ExecStatusType is = PQresultStatus(*out);
+        if (is == PGRES_COPY_IN || is == PGRES_COPY_OUT || is == PGRES_COPY_BOTH) VOLT_RETURN(0);
     }
     VOLT_END(q->n < 0 ? q->n : PQresultStatus(*out) == PGRES_FATAL_ERROR ? -EREMOTEIO : 0);
 }
@@ -247,32 +243,36 @@ static inline VOLT_POLL volt_pq_copy_get(volt_cx *cx, volt_pq *q, char **out) {
     return volt_pq__run(cx, q, VOLT_PQ__COPY, out);
 }
 // Drops a result. Returns 1 if pieces of a COPY have to be dropped, too.
-static inline int volt_pq__drop(volt_pq *q) {
+static inline int volt_pq__drop_result(volt_pq *q) {
     ExecStatusType is = PQresultStatus(q->result);
     PQclear(q->result);
     if (is == PGRES_COPY_IN) (void)PQputCopyEnd(q->conn, "the command was stopped");
-    return is == PGRES_COPY_OUT;
+    if (is == PGRES_COPY_BOTH) (void)PQputCopyEnd(q->conn, NULL); // no error: it is a replication
+    return is == PGRES_COPY_OUT || is == PGRES_COPY_BOTH;
 }
-// Ends the command in progress, if there is one: has the server cancel it, and drops its results.
-// The server ignores a request that comes before the command has begun, so the request is repeated
-// after 100 ms, and then after ever longer pauses.
+// Drops all results of the command in progress; after -ECANCELED those that are left.
+static inline VOLT_POLL volt_pq__drop_all(volt_cx *cx, volt_pq *q) {
+    volt_pq__wait *const d = &q->drop;
+    VOLT_BEGIN(cx, d);
+    for (;;) {
+        VOLT_AWAIT(d->n, volt_pq_next(cx, q, &q->result));
+        if (d->n <= 0) break;
+        for (d->n = volt_pq__drop_result(q); d->n > 0;) {
+            VOLT_AWAIT(d->n, volt_pq_copy_get(cx, q, &q->piece));
+            if (d->n > 0) PQfreemem(q->piece);
+        }
+    }
+    VOLT_END(d->n);
+}
+// Has the server cancel the command in progress, if there is one, and drops its results. A request
+// that comes too early is ignored there: it is repeated, after 100 ms and then ever longer pauses.
 //   returns: 0: ready for the next command | -ECONNRESET | -ENOTCONN
 static inline VOLT_POLL volt_pq_stop(volt_cx *cx, volt_pq *q) {
     VOLT_BEGIN(cx, q);
     for (q->pause = VOLT_MS(100);; q->pause *= 2) {
         if (q->conn && PQtransactionStatus(q->conn) == PQTRANS_ACTIVE)
             VOLT_AWAIT(q->n, volt_pq_cancel(cx, &q->canceller, q));
-        do {
-            VOLT_AWAIT(q->n, volt_within(cx, &q->limit, q->pause,
-                                         volt_pq_next(cx, q, &q->result)));
-            if (q->n == 1 && volt_pq__drop(q)) {
-                do {
-                    VOLT_AWAIT(q->n, volt_pq_copy_get(cx, q, &q->piece));
-                    if (q->n > 0) PQfreemem(q->piece);
-                } while (q->n > 0);
-                q->n = 1;
-            }
-        } while (q->n == 1);
+        VOLT_AWAIT(q->n, volt_within(cx, &q->limit, q->pause, volt_pq__drop_all(cx, q)));
         if (q->n != -ETIMEDOUT || !volt_timer_fired(&q->limit)) break;
     }
     VOLT_END(q->n);

@@ -61,7 +61,10 @@ static inline int volt_sd__pass(volt_cx *cx, volt_sd *s) {
     s->cx = cx;
     int n = sd_event_prepare(s->event);
     if (n == 0) n = sd_event_wait(s->event, 0);
-    if (n > 0) n = sd_event_dispatch(s->event) < 0 ? -EIO : 1;
+    if (n > 0) {
+        n = sd_event_dispatch(s->event);
+        if (n == 0) n = 1; // the loop has finished
+    }
     s->is_over = sd_event_get_state(s->event) == SD_EVENT_FINISHED;
     pthread_mutex_unlock(&s->lock);
     return n;
@@ -75,8 +78,9 @@ static inline VOLT_POLL volt_sd_run(volt_cx *cx, volt_sd *s) {
     VOLT_BEGIN(cx, s);
     s->fd = sd_event_get_fd(s->event);
     s->rc = s->fd < 0 ? s->fd : volt_is_cancelled(cx) ? -ECANCELED : 0;
-    for (s->is_over = 0; s->rc >= 0 && !s->is_over;) {
+    for (s->is_over = 0; s->rc >= 0;) {
         s->rc = volt_sd__pass(cx, s);
+        if (s->is_over) break; // a cancellation of an await would take the place of the exit code
         if (s->rc > 0) {
             VOLT_AWAIT(s->rc, volt_yield(cx));
         } else if (s->rc == 0) {

@@ -29,6 +29,7 @@
 enum { ECHO_BYTES = 16384, REQUEST_BYTES = 4096, FILE_BYTES = 8192, SCRAPES_MAX = 16 };
 enum { REQUEST_SECONDS = 5, LINGER_SECONDS = 1, STUCK_SECONDS = 5, NUMBER_MAX = 1000000 };
 enum { LINGER_BYTES = 4 << 20 };
+enum { ACCEPT_RETRIES = 8, ACCEPT_PAUSE_MS = 5 }; // pauses double: 1.3 s in all
 
 // ---- the configuration
 
@@ -144,14 +145,14 @@ typedef struct front {
     volt_fn *client;  // its state is a `client`
     volt_token *stop; // closes the listener; the clients see it, too
     // private
-    volt_arm came, left, stopped, changed;
+    volt_arm came, left, stopped, changed, retry;
     volt_timer limit;
     volt_group clients;
     volt_watcher watcher;
     settings now, next;
-    volt_time deadline;
+    volt_time deadline, retry_at; // retry_at: after an accept that has failed, else VOLT_NEVER
     long n;
-    int fd, rc;
+    int fd, rc, n_failed; // n_failed: in a row
 } front;
 typedef struct client {
     volt_frame frame;
@@ -168,15 +169,24 @@ typedef struct client {
 static long front_most(const front *f) {
     return f->client == echo_run ? f->now.clients : (long)SCRAPES_MAX;
 }
+// Returns 1 if the next client may come.
+static int front_is_open(const front *f) {
+    return f->listener >= 0 && f->n < front_most(f) && f->retry_at == VOLT_NEVER;
+}
+// A failed accept is tried again after a pause. A cause that lasts, such as a firewall that refuses
+// all, ends the service: waiting would not mend it, and the manager sees the end.
+static void front_failed(front *f) {
+    int is_last = f->n_failed == ACCEPT_RETRIES;
+    log_event(is_last ? LOG_ERROR : LOG_WARN, "accept_failed", "name", f->name, "error",
+              volt_strerror(f->fd), NULL);
+    f->retry_at = volt_now() + VOLT_MS(ACCEPT_PAUSE_MS << f->n_failed++);
+    if (is_last) volt_token_cancel(f->stop);
+}
 static void front_accepted(volt_cx *cx, front *f) {
-    if (f->fd < 0) {
-        log_event(LOG_ERROR, "accept_failed", "name", f->name, "error", volt_strerror(f->fd), NULL);
-        volt_token_cancel(f->stop);
-    } else if (VOLT_GROUP_SPAWN(cx, &f->clients, f->client, (client){ .fd = f->fd }) < 0) {
+    f->n_failed = 0;
+    if (VOLT_GROUP_SPAWN(cx, &f->clients, f->client, (client){ .fd = f->fd }) < 0)
         volt_close(cx, f->fd);
-    } else {
-        f->n++;
-    }
+    else f->n++;
 }
 // Serves until the token is cancelled, and then until all clients have left or the drain is over.
 //   returns: the number of clients that were cut
@@ -186,12 +196,12 @@ static volt_poll front_run(volt_cx *cx, void *arg) {
     volt_group_collect(&f->clients);
     volt_watcher_open(&f->watcher, &service.watch);
     f->now = settings_now();
-    f->deadline = VOLT_NEVER;
+    f->deadline = f->retry_at = VOLT_NEVER;
     while (f->listener >= 0 || f->n > 0) {
         VOLT_AWAIT(f->rc, volt_before(cx, &f->limit, f->deadline, VOLT_SELECT(
-            VOLT_ARM(&f->came, f->fd, f->listener >= 0 && f->n < front_most(f)
-                                          ? volt_accept(cx, f->listener)
-                                          : volt_sleep_forever(cx)),
+            VOLT_ARM(&f->came, f->fd, front_is_open(f) ? volt_accept(cx, f->listener)
+                                                       : volt_sleep_forever(cx)),
+            VOLT_ARM(&f->retry, volt_sleep_until(cx, f->retry_at)),
             VOLT_ARM(&f->left, f->n > 0 ? volt_group_next(cx, &f->clients, NULL)
                                         : volt_sleep_forever(cx)),
             VOLT_ARM(&f->stopped, f->listener >= 0 ? volt_token_wait(cx, f->stop)
@@ -200,7 +210,9 @@ static volt_poll front_run(volt_cx *cx, void *arg) {
                      volt_watcher_next(cx, &f->watcher, &f->next, sizeof f->next)))));
         if (f->rc < 0) break;
         if (f->changed.fired) f->now = f->next; // not in the await, whose arms depend on it
-        if (f->came.fired) front_accepted(cx, f);
+        if (f->retry.fired) f->retry_at = VOLT_NEVER;
+        if (f->came.fired && f->fd < 0) front_failed(f);
+        if (f->came.fired && f->fd >= 0) front_accepted(cx, f);
         if (f->left.fired) f->n--;
         if (!f->stopped.fired) continue;
         volt_close(cx, f->listener);
@@ -403,8 +415,8 @@ static void root_spawn(volt_cx *cx, root *r) {
                          .stop = &service.stop };
     const front metrics = { .name = "metrics", .listener = r->listeners[1], .client = scrape_run,
                             .stop = &service.stop_metrics };
-    log_begin();
     r->rc = VOLT_GROUP_SPAWN(cx, &r->parts, log_run, (log_writer){ .n = 0 });
+    if (r->rc == 0) log_begin();
     if (r->rc == 0) r->rc = VOLT_SPAWN(cx, &r->echo, front_run, echo);
     if (r->rc == 0) r->rc = VOLT_GROUP_SPAWN(cx, &r->parts, front_run, metrics);
     if (r->rc == 0 && service.by.watchdog > 0)
@@ -477,7 +489,9 @@ static int listener_open(const char *name, const char *address) {
 // Reads the configuration, without volt.
 static int load_first(loader *l) {
     FILE *f = fopen(service.path, "r");
-    l->n = f ? (int64_t)fread(l->text, 1, FILE_BYTES, f) : -errno;
+    l->n = f ? (int64_t)fread(l->text, 1, sizeof l->text, f) : -errno;
+    if (f && ferror(f)) l->n = -errno; // a directory, for example
+    if (l->n > FILE_BYTES) l->n = -EFBIG;
     if (f) fclose(f);
     loader_take(l);
     return l->error ? -EINVAL : 0;
@@ -500,7 +514,8 @@ int main(int argc, char **argv) {
     if (rc >= 0) rc = r.listeners[0] = listener_open("echo", service.now.listen);
     if (rc >= 0) rc = r.listeners[1] = listener_open("metrics", service.now.metrics);
     if (manager_close_others(&service.by) > 0)
-        log_event(LOG_WARN, "sockets_closed", "reason", "no such name, or not listening", NULL);
+        log_event(LOG_WARN, "sockets_closed", "reason", "no such name, not listening, or too many",
+                  NULL);
     if (rc >= 0) rc = volt_run(&config, root_run, &r);
     return rc < 0;
 }

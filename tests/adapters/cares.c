@@ -14,12 +14,28 @@ static void process_fd(ares_channel channel, ares_socket_t in, ares_socket_t out
     __atomic_add_fetch(&n_processed, 1, __ATOMIC_RELAXED);
     ares_process_fd(channel, in, out);
 }
+static void begin_query(ares_channel channel, const char *host, const char *service,
+                        const struct ares_addrinfo_hints *hints, ares_addrinfo_callback callback,
+                        void *block);
+static void meet_unlock(volt_mutex *lock);
+static void meet_set(volt_event *ended);
+static volt_poll meet_wait(volt_cx *cx, volt_pollset *set, volt_pollev *events, size_t n);
 #define ares_process_fd process_fd
+#define ares_getaddrinfo begin_query
+#define volt_mutex_unlock meet_unlock
+#define volt_event_set meet_set
+#define volt_pollset_wait meet_wait
 #include "examples/adapters/volt_cares.h"
+#undef ares_getaddrinfo
+#undef volt_mutex_unlock
+#undef volt_event_set
+#undef volt_pollset_wait
 #include "cancel.h"
 #include "tests/lib/test.h"
 
 #include <sys/resource.h>
+
+#define READ(x_) __atomic_load_n(&(x_), __ATOMIC_ACQUIRE)
 
 enum { CAP = 128, HEAD = 12 };
 
@@ -106,6 +122,10 @@ typedef struct {
     volt_cares resolver;
     volt_cares_query query;
     asker first, second, many[100];
+    struct {
+        volt_frame frame;
+        volt_arm ended, late;
+    } given_up;
     volt_addr found[CAP];
     volt_time began;
     volt_counters before, after;
@@ -331,12 +351,44 @@ static volt_poll leader_gives_up(volt_cx *cx, void *arg) {
                              VOLT_ARM(&s->right, ask_run(cx, &s->second))));
     CHECK_EQ(s->first.n, -ETIMEDOUT);
     CHECK_EQ(s->second.n, 1);
-    volt_cares_close(cx, &s->resolver); // the first query may still be with c-ares
+    volt_cares_close(cx, &s->resolver);
     volt_cancel(&s->server);
     VOLT_AWAIT(volt_join(cx, &s->server));
     VOLT_END(0);
 }
 TEST(query_goes_on_when_the_task_that_led_gives_up) { run_with(leader_gives_up, 1); }
+
+// The first query is given up when the second one is lost, which is answered when it is repeated.
+static volt_poll give_up(volt_cx *cx, test *s) {
+    asker *a = &s->first;
+    VOLT_BEGIN(cx, a);
+    while (s->n_asked[0] == 0) VOLT_AWAIT(volt_yield(cx));
+    VOLT_END(0);
+}
+static volt_poll ask_until_it_is_given_up(volt_cx *cx, test *s) {
+    VOLT_BEGIN(cx, &s->given_up);
+    VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->given_up.ended, resolve(cx, s, "silent.test")),
+                           VOLT_ARM(&s->given_up.late, give_up(cx, s))));
+    CHECK(!s->given_up.ended.fired);
+    VOLT_END(0);
+}
+static volt_poll answered_last(volt_cx *cx, void *arg) {
+    test *s = (test *)arg;
+    VOLT_BEGIN(cx, s);
+    name_server_start(cx, &s->server, s->n_asked, 0, s->where);
+    open_at(&s->resolver, s->where, 300, 8);
+    s->n_fds = test_count_fds();
+    s->second = (asker){ .home = &s->resolver, .name = "lossy.test", .at_most = VOLT_NEVER };
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->left, ask_until_it_is_given_up(cx, s)),
+                             VOLT_ARM(&s->right, ask_run(cx, &s->second))));
+    CHECK_EQ(s->second.n, 1);
+    CHECK_EQ(test_count_fds(), s->n_fds); // no query and no socket is left
+    volt_cares_close(cx, &s->resolver);
+    volt_cancel(&s->server);
+    VOLT_AWAIT(volt_join(cx, &s->server));
+    VOLT_END(0);
+}
+TEST(query_that_is_given_up_is_gone_after_the_last_answer) { run_with(answered_last, 1); }
 
 // The first query is at its second try, which is longer than the first try of the second query.
 static volt_poll ask_later(volt_cx *cx, test *s) {
@@ -449,6 +501,86 @@ static volt_poll walk_all(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 TEST(tasks_on_all_workers_share_a_resolver_while_others_give_up) { run_with(walk_all, 4); }
+
+// ---- a leader whose query is ended by the call of another task
+
+// The leader is held behind its unlock, until the other call has noted the end of its query, which
+// is held in turn, until the leader has left, or waits again.
+enum { NOBODY, LEADER_COMES, LEADER_UNLOCKED, QUERY_ENDING, LEADER_LEFT, LEADER_WAITS };
+static int meeting, is_broken; // atomic
+static volt_cares *meet_at;
+static volt_cares_query *meet_query; // that of the leader
+
+static int meet(int from, int to) {
+    return __atomic_compare_exchange_n(&meeting, &from, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+static void meet_unlock(volt_mutex *lock) {
+    volt_mutex_unlock(lock);
+    if (!READ(meeting)) return;
+    if (lock == &meet_at->lock && meet(LEADER_COMES, LEADER_UNLOCKED))
+        UNTIL(READ(meeting) != LEADER_UNLOCKED);
+    if (lock == &meet_at->lead) meet(QUERY_ENDING, LEADER_LEFT);
+}
+static void meet_set(volt_event *ended) {
+    if (READ(meeting) && ended == &meet_query->ended && meet(LEADER_UNLOCKED, QUERY_ENDING))
+        UNTIL(READ(meeting) != QUERY_ENDING);
+    volt_event_set(ended);
+}
+static volt_poll meet_wait(volt_cx *cx, volt_pollset *set, volt_pollev *events, size_t n) {
+    meet(QUERY_ENDING, LEADER_WAITS);
+    return volt_pollset_wait(cx, set, events, n);
+}
+// Begins a query, with a socket that cannot be waited for if a test wants it.
+static void begin_query(ares_channel channel, const char *host, const char *service,
+                        const struct ares_addrinfo_hints *hints, ares_addrinfo_callback callback,
+                        void *block) {
+    if (READ(is_broken)) ((volt_cares__block *)block)->home->error = -ENOSPC;
+    ares_getaddrinfo(channel, host, service, hints, callback, block);
+}
+typedef struct {
+    volt_frame frame;
+    asker *of;
+} led;
+static volt_poll led_run(volt_cx *cx, void *arg) {
+    led *l = (led *)arg;
+    VOLT_BEGIN(cx, l);
+    VOLT_AWAIT(ask_run(cx, l->of));
+    VOLT_END(0);
+}
+static int has_leader(volt_cares *c) {
+    int rc = volt_mutex_try_lock(&c->lead);
+    if (rc == 0) volt_mutex_unlock(&c->lead);
+    return rc < 0;
+}
+static volt_poll ended_by_another(volt_cx *cx, void *arg) {
+    static volt_group group;
+    test *s = (test *)arg;
+    VOLT_BEGIN(cx, s);
+    name_server_start(cx, &s->server, s->n_asked, 0, s->where);
+    open_at(&s->resolver, s->where, 60000, 1);
+    s->first = (asker){ .home = &s->resolver, .name = "silent.test", .at_most = VOLT_NEVER };
+    s->second = s->first;
+    meet_at = &s->resolver;
+    meet_query = &s->first.query;
+    CHECK_EQ(VOLT_GROUP_SPAWN(cx, &group, led_run, (led){ .of = &s->first }), 0);
+    while (!has_leader(&s->resolver)) VOLT_AWAIT(volt_yield(cx));
+    CHECK(meet(NOBODY, LEADER_COMES));
+    volt_notify_all(&s->resolver.changed); // wakes the leader, if it waits already
+    while (READ(meeting) != LEADER_UNLOCKED) VOLT_AWAIT(volt_yield(cx));
+    __atomic_store_n(&is_broken, 1, __ATOMIC_RELEASE);
+    CHECK_EQ(VOLT_GROUP_SPAWN(cx, &group, led_run, (led){ .of = &s->second }), 0);
+    VOLT_AWAIT(s->n, volt_group_wait(cx, &group));
+    CHECK_EQ(READ(meeting), LEADER_WAITS); // else its query could be gone before it has ended
+    CHECK_EQ(s->first.n, -ENOSPC);
+    CHECK_EQ(s->second.n, -ENOSPC);
+    volt_cares_close(cx, &s->resolver);
+    volt_cancel(&s->server);
+    VOLT_AWAIT(volt_join(cx, &s->server));
+    VOLT_END(0);
+}
+TEST(leader_stays_until_the_call_that_ends_its_query_has_left_the_lock) {
+    run_with(ended_by_another, 4);
+}
 
 // ---- no room
 

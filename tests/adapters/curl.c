@@ -757,6 +757,77 @@ TEST(body_is_paused_until_there_is_room_for_it) {
     CHECK_EQ(volt_run(&config, slowly, &s), 0);
 }
 
+// A body whose callback pauses it at first, and then fails. The server ends the connection, too,
+// which would be another error.
+typedef struct {
+    volt_frame frame;
+    volt_arm left, right;
+    volt_handle server, leader;
+    volt_curl curl;
+    fetch led, f;
+    consumer c;
+    volt_notify paused;
+    int i, n_calls, listener, silent;
+    char url[64];
+} failing;
+static size_t on_failing_body(char *bytes, size_t size, size_t n, void *user) {
+    failing *s = (failing *)user;
+    (void)bytes, (void)size, (void)n;
+    if (s->n_calls++ > 0) return 0;
+    volt_notify_one(&s->paused);
+    return CURL_WRITEFUNC_PAUSE;
+}
+static volt_poll resume_once(volt_cx *cx, failing *s) {
+    consumer *c = &s->c;
+    VOLT_BEGIN(cx, c);
+    VOLT_AWAIT(c->rc, volt_notify_wait(cx, &s->paused));
+    VOLT_AWAIT(c->rc, volt_curl_resume(cx, &c->resumer, &s->f.transfer));
+    VOLT_END(c->rc);
+}
+static volt_poll fails_in_resume(volt_cx *cx, void *arg) {
+    static const char says[] = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n0123";
+    failing *s = (failing *)arg;
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_curl_open(&s->curl), 0);
+    s->listener = volt_listen("127.0.0.1", 0, NULL);
+    s->silent = volt_listen("127.0.0.1", 0, NULL); // nothing accepts
+    CHECK_EQ(VOLT_SPAWN(cx, &s->server, bad_server_run,
+                        (bad_server){ .listener = s->listener, .says = says }), 0);
+    for (s->i = 0; s->i < 2; s->i++) { // the task of the transfer leads, and then another one
+        s->n_calls = 0;
+        url_of(s->listener, s->url);
+        prepare(&s->f, &s->curl, s->url, "");
+        curl_easy_setopt(s->f.easy, CURLOPT_WRITEFUNCTION, on_failing_body);
+        curl_easy_setopt(s->f.easy, CURLOPT_WRITEDATA, s);
+        VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->left, fetch_run(cx, &s->f)),
+                                 VOLT_ARM(&s->right, resume_once(cx, s))));
+        CHECK_EQ(s->right.value, 0);
+        CHECK_EQ(s->f.transfer.code, CURLE_WRITE_ERROR);
+        CHECK_EQ(s->f.rc, -EIO);
+        CHECK_EQ(s->n_calls, 2);
+        if (s->i == 1) continue;
+        url_of(s->silent, s->url);
+        prepare(&s->led, &s->curl, s->url, "");
+        CHECK_EQ(VOLT_SPAWN(cx, &s->leader, endless_run, (endless){ .f = &s->led }), 0);
+        while (!has_leader(&s->curl)) VOLT_AWAIT(volt_yield(cx));
+    }
+    volt_cancel(&s->leader);
+    VOLT_AWAIT(s->i, volt_join(cx, &s->leader));
+    CHECK_EQ(s->i, -ECANCELED);
+    volt_cancel(&s->server);
+    VOLT_AWAIT(volt_join(cx, &s->server));
+    volt_close(cx, s->listener);
+    volt_close(cx, s->silent);
+    volt_curl_close(cx, &s->curl);
+    VOLT_END(0);
+}
+TEST(callback_that_fails_in_a_resume_ends_its_transfer) {
+    static failing s;
+    volt_config config = { .workers = 2, .log = { .fn = on_log } };
+    signal(SIGPIPE, SIG_IGN);
+    CHECK_EQ(volt_run(&config, fails_in_resume, &s), 0);
+}
+
 // ---- no room
 
 static volt_poll no_room(volt_cx *cx, void *arg) {

@@ -43,7 +43,8 @@ short=$(calls 50) long=$(calls 2000)
     fail "system calls: $short with a sleep of 50 ms, $long with one of 2 s"
 claim "a sleep of 2 s takes as many system calls as one of 50 ms: $long and $short"
 
-# lws NAME COMMAND...  The last client ends the server, which must then exit with status 0.
+# lws NAME COMMAND...  The last two clients end the server, which must then have no tasks of others,
+# and exit with status 0.
 lws() {
     form=$1
     shift
@@ -52,6 +53,8 @@ lws() {
         fail "lws, $form: $(cat "$work/server")"
     wait "$server" || fail "lws, $form: exit status $?: $(cat "$work"/lws.* "$work/server")"
     server=
+    tasks=$(value tasks "$work/server")
+    [ "$tasks" = 2 ] || fail "lws, $form: at the end there are 2 clients and $tasks tasks"
     claim "libwebsockets and volt serve clients in one thread, $form"
 }
 lws plain "$bin/plain/lws"

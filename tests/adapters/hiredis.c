@@ -13,6 +13,8 @@
 #include "pace.h"
 #include "tests/lib/test.h"
 
+#include <sys/resource.h>
+
 enum { BIG = 3 << 20, MUCH = 10000, MANY = 1000 };
 
 // A connection with the replies that it waits for. The callbacks join their texts in `text`, or
@@ -253,6 +255,30 @@ static volt_poll refused(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 TEST(refused_connection_is_an_error_with_a_text) { run(refused); }
+
+static volt_poll no_descriptor(volt_cx *cx, void *arg) {
+    test *s = (test *)arg;
+    VOLT_BEGIN(cx, s);
+    struct rlimit was, none, one; // no await below
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &was), 0);
+    none = one = was;
+    none.rlim_cur = (rlim_t)dup(0);
+    one.rlim_cur = none.rlim_cur + 1;
+    close((int)none.rlim_cur);
+    for (s->i = 0; s->i < 3; s->i++) { // the last time for the poll set
+        CHECK_EQ(setrlimit(RLIMIT_NOFILE, s->i < 2 ? &none : &one), 0);
+        s->rc = take(&s->one, s->i == 0 ? redisAsyncConnect("127.0.0.1", 1)
+                                        : redisAsyncConnectUnix(getenv("REDIS_SOCKET")));
+        CHECK_EQ(setrlimit(RLIMIT_NOFILE, &was), 0);
+        CHECK_EQ(s->rc, -EMFILE);
+        CHECK(!s->one.at.ac);
+    }
+    s->rc = take(&s->one, redisAsyncConnectUnix("/nonexistent/socket"));
+    CHECK_EQ(s->rc, -ECONNREFUSED);
+    CHECK_STR(s->one.at.why, "No such file or directory");
+    VOLT_END(0);
+}
+TEST(connection_without_a_descriptor_is_an_error_of_its_own) { run_with(no_descriptor, 1); }
 
 static volt_poll killed(volt_cx *cx, void *arg) {
     test *s = (test *)arg;

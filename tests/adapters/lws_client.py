@@ -42,7 +42,7 @@ async def client_that_sends_ahead_is_held_back():
     await in_order(40)  # ten times the queue of the server
 
 
-async def client_that_leaves_ends_its_task():
+async def client_that_leaves_ends_its_task():  # as glib.sh finds out at the end
     for _ in range(50):
         ws = await connect()
         await ws.send("60000")
@@ -64,6 +64,9 @@ async def nonsense_closes_the_connection():
 
 async def signal_tells_the_clients():
     idle, busy = await connect(), await connect()
+    for ws in (idle, busy):  # after an answer the server has seen that all others have left
+        await ws.send("0")
+        assert await ws.recv() == "slept 0 ms"
     await busy.send("60000")
     os.kill(PID, signal.SIGTERM)
     assert await idle.recv() == "the server ends"

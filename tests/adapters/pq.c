@@ -397,6 +397,28 @@ static volt_poll stopped(volt_cx *cx, void *arg) {
 }
 TEST(stop_ends_any_command_and_drops_its_results) { run(stopped); }
 
+// The first request comes before the server has the whole command, and is ignored there. The rows
+// would come for longer than a test may take.
+static volt_poll stopped_early(volt_cx *cx, void *arg) {
+    static const char *const commands[] = { "SELECT generate_series(1, 2000000000)",
+                                            "COPY (SELECT generate_series(1, 2000000000)) TO "
+                                            "STDOUT" };
+    static char text[4 << 20];
+    test *s = (test *)arg;
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, open_db(cx, &s->db));
+    for (s->i = 0; s->i < 2; s->i++) {
+        snprintf(text, sizeof text, "%*s%s", (int)sizeof text - 100, "", commands[s->i]);
+        CHECK_EQ(volt_pq_send(&s->db, text, 0, NULL, 1), 0);
+        VOLT_AWAIT(s->rc, volt_pq_stop(cx, &s->db));
+        CHECK_EQ(s->rc, 0);
+        VOLT_AWAIT(expect(cx, &s->sub, &s->db, "SELECT 10", "10"));
+    }
+    volt_pq_close(cx, &s->db);
+    VOLT_END(0);
+}
+TEST(stop_repeats_its_request_while_rows_come) { run(stopped_early); }
+
 static volt_poll late(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
     VOLT_BEGIN(cx, s);
@@ -641,6 +663,40 @@ static volt_poll copy_refused(volt_cx *cx, void *arg) {
 }
 TEST(copy_that_fails_says_why) { run(copy_refused); }
 
+// A replication: a status of the client that asks for an answer, and the message that answers.
+static volt_poll replication(volt_cx *cx, void *arg) {
+    static const char asks[34] = { 'r', [33] = 1 };
+    test *s = (test *)arg;
+    VOLT_BEGIN(cx, s);
+    s->values[0] = "replication=database";
+    VOLT_AWAIT(s->rc, volt_pq_connect(cx, &s->db, names, s->values));
+    CHECK_EQ(s->rc, 0);
+    for (s->i = 0; s->i < 2; s->i++) { // the connection is ready for the next one
+        VOLT_AWAIT(s->rc, volt_pq_query(cx, &s->db, &s->result, "IDENTIFY_SYSTEM", 0, NULL));
+        CHECK_EQ(s->rc, 0);
+        snprintf(s->text, sizeof s->text, "START_REPLICATION PHYSICAL %s",
+                 PQgetvalue(s->result, 0, 2));
+        PQclear(s->result);
+        VOLT_AWAIT(s->rc, volt_pq_query(cx, &s->db, &s->result, s->text, 0, NULL));
+        CHECK_EQ(s->rc, 0);
+        CHECK_EQ(PQresultStatus(s->result), PGRES_COPY_BOTH);
+        PQclear(s->result);
+        VOLT_AWAIT(s->rc, volt_pq_copy_put(cx, &s->db, asks, sizeof asks));
+        CHECK_EQ(s->rc, 0);
+        for (s->n = 0; s->n != 'k';) { // behind what the server has logged meanwhile
+            VOLT_AWAIT(s->rc, volt_pq_copy_get(cx, &s->db, &s->piece));
+            CHECK(s->rc > 0);
+            s->n = s->piece[0];
+            PQfreemem(s->piece);
+        }
+        VOLT_AWAIT(s->rc, volt_pq_stop(cx, &s->db));
+        CHECK_EQ(s->rc, 0);
+    }
+    volt_pq_close(cx, &s->db);
+    VOLT_END(0);
+}
+TEST(replication_is_a_copy_in_both_directions_until_it_is_stopped) { run(replication); }
+
 // The first row waits in the server for a lock of the other connection.
 enum { BLOCK = 600000, MOST_BYTES = 64 << 20 }; // a block is more than the socket takes
 static volt_poll slow_server(volt_cx *cx, void *arg) {
@@ -730,8 +786,10 @@ TEST(tls_loses_no_row_and_raises_no_signal) { run(tls); }
 static volt_poll cancel_connect(volt_cx *cx, void *arg) {
     test *s = (test *)arg;
     VOLT_BEGIN(cx, s);
-    for (s->n = 0; s->n < 2; s->n++) { // by the unix socket, and by TLS
-        snprintf(s->text, sizeof s->text, s->n ? "hostaddr=127.0.0.1 sslmode=require" : "");
+    // By the unix socket, and by TLS; again, if the server was so fast that no connect had a wait.
+    // A connect without a wait has two rounds.
+    for (s->n = 0; s->n < 2 || s->i <= 2 * s->n; s->n++) {
+        snprintf(s->text, sizeof s->text, s->n % 2 ? "hostaddr=127.0.0.1 sslmode=require" : "");
         s->values[0] = s->text;
         while (cancel_next(&s->at)) {
             VOLT_AWAIT(s->rc, CANCEL_AT(cx, &s->at, volt_pq_connect(cx, &s->db, names, s->values)));
@@ -741,7 +799,6 @@ static volt_poll cancel_connect(volt_cx *cx, void *arg) {
             s->i++;
         }
     }
-    CHECK(s->i > 4);
     VOLT_END(0);
 }
 TEST(connect_is_cancelled_at_each_poll) { run(cancel_connect); }

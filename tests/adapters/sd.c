@@ -3,6 +3,12 @@
 // both forms, and two sd_bus objects that call each other.
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
+#include <systemd/sd-event.h>
+static int dispatch_error; // of the next sd_event_dispatch of volt_sd_run, or 0
+static int dispatch(sd_event *event) {
+    return dispatch_error < 0 ? dispatch_error : sd_event_dispatch(event);
+}
+#define sd_event_dispatch dispatch
 #include "examples/adapters/volt_sd.h"
 #include "cancel.h"
 #include "tests/lib/test.h"
@@ -178,6 +184,19 @@ static volt_poll always(volt_cx *cx, void *arg) {
 }
 TEST(source_that_is_always_due_leaves_time_for_others) { run(always, 1); }
 
+static volt_poll fails(volt_cx *cx, void *arg) {
+    test *s = (test *)arg;
+    VOLT_BEGIN(cx, s);
+    CHECK(sd_event_new(&s->sd.event) >= 0);
+    CHECK(sd_event_add_defer(s->sd.event, NULL, on_defer, s) >= 0);
+    dispatch_error = -ENOMEM;
+    VOLT_AWAIT(s->rc, volt_sd_run(cx, &s->sd));
+    CHECK_EQ(s->rc, -ENOMEM);
+    sd_event_unref(s->sd.event);
+    VOLT_END(0);
+}
+TEST(error_of_the_loop_is_passed_on) { run(fails, 1); }
+
 // Another task, perhaps on another worker, adds sources while the loop sleeps.
 typedef struct {
     volt_frame frame;
@@ -350,6 +369,27 @@ static volt_poll cancelled(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 TEST(loop_is_cancelled_at_each_poll_and_goes_on) { run(cancelled, 1); }
+
+static volt_poll cancelled_at_the_end(volt_cx *cx, void *arg) {
+    test *s = (test *)arg;
+    VOLT_BEGIN(cx, s);
+    while (cancel_next(&s->at)) {
+        CHECK(sd_event_new(&s->sd.event) >= 0);
+        CHECK(sd_event_add_exit(s->sd.event, NULL, on_defer, s) >= 0);
+        CHECK(sd_event_exit(s->sd.event, 9) >= 0);
+        VOLT_AWAIT(s->rc, CANCEL_AT(cx, &s->at, volt_sd_run(cx, &s->sd)));
+        if (s->rc == -ECANCELED) {
+            CHECK(cancel_came(&s->at));
+            VOLT_AWAIT(s->rc, volt_sd_run(cx, &s->sd));
+        }
+        CHECK_EQ(s->rc, 9);
+        CHECK_EQ(s->n_defers, ++s->n);
+        sd_event_unref(s->sd.event);
+    }
+    CHECK(s->n > 2);
+    VOLT_END(0);
+}
+TEST(cancellation_does_not_take_the_place_of_the_exit_code) { run(cancelled_at_the_end, 1); }
 
 // ---- no wake-ups without need
 

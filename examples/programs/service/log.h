@@ -8,6 +8,7 @@
 #ifndef EXAMPLE_SERVICE_LOG_H
 #define EXAMPLE_SERVICE_LOG_H
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ typedef struct log_text {
     char text[LOG_LINE];
 } log_text;
 static struct {
-    int level, is_journal, is_running;
+    int level, is_journal, is_running; // is_running: the queue is in use, until it is closed
     uint64_t n_dropped;
     volt_chan queue;
     log_text slots[LOG_QUEUE];
@@ -88,11 +89,11 @@ __attribute__((sentinel)) static void log_event(log_level level, const char *eve
     va_start(pairs, event);
     log_put(&line, level, event, pairs);
     va_end(pairs);
-    if (!__atomic_load_n(&log_state.is_running, __ATOMIC_ACQUIRE)) {
-        if (write(STDERR_FILENO, line.text, strlen(line.text)) < 0) return;
-    } else if (volt_chan_try_send(&log_state.queue, &line, sizeof line) < 0) {
-        __atomic_add_fetch(&log_state.n_dropped, 1, __ATOMIC_RELAXED);
-    }
+    int rc = -EPIPE; // no task writes yet, or none does any more
+    if (__atomic_load_n(&log_state.is_running, __ATOMIC_ACQUIRE))
+        rc = volt_chan_try_send(&log_state.queue, &line, sizeof line);
+    if (rc == -EPIPE && write(STDERR_FILENO, line.text, strlen(line.text)) < 0) return;
+    if (rc == -EAGAIN) __atomic_add_fetch(&log_state.n_dropped, 1, __ATOMIC_RELAXED);
 }
 // For .log of a volt_config.
 static void log_volt(void *user, int item, const char *text) {
@@ -123,7 +124,7 @@ static volt_poll log_run(volt_cx *cx, void *arg) {
         VOLT_AWAIT(w->n, log_write(cx, w));
         w->from = w->n == -ECANCELED ? (size_t)volt_progress(&w->frame) : strlen(w->line.text);
     }
-    __atomic_store_n(&log_state.is_running, 0, __ATOMIC_RELEASE);
+    volt_chan_close(&log_state.queue); // what is not in it by now is written by its own thread
     volt_shield_begin(cx, &w->shield, VOLT_MS(LOG_FLUSH_MS));
     do {
         VOLT_AWAIT(w->n, log_write(cx, w));
@@ -141,6 +142,6 @@ static void log_open(void) {
                            fstat(STDERR_FILENO, &here) == 0 && here.st_dev == device &&
                            here.st_ino == inode;
 }
-// Lines go through the queue from now on: log_run must be started next.
+// Lines go through the queue from now on, to a log_run that was started.
 static void log_begin(void) { __atomic_store_n(&log_state.is_running, 1, __ATOMIC_RELEASE); }
 #endif

@@ -23,7 +23,7 @@ typedef struct manager {
         int fd; // -1: given away
         char name[MANAGER_NAME];
     } sockets[MANAGER_SOCKETS];
-    unsigned n_sockets;
+    unsigned n_sockets, n_surplus; // n_surplus: those that were closed for lack of room
 } manager;
 
 // A number of a variable that is meant for this process, else 0. `pid_name` may be missing.
@@ -32,7 +32,8 @@ static long long manager_number(const char *name, const char *pid_name, int need
     if (!value || (!pid && needs_pid) || (pid && strtoll(pid, NULL, 10) != getpid())) return 0;
     return strtoll(value, NULL, 10);
 }
-// Takes the sockets, which begin at descriptor 3. None may leak into a child.
+// Takes the sockets, which begin at descriptor 3. None may leak into a child: those for which there
+// is no room are closed.
 static void manager_take_sockets(manager *m) {
     const char *names = getenv("LISTEN_FDNAMES");
     long long n = manager_number("LISTEN_FDS", "LISTEN_PID", 1);
@@ -44,6 +45,7 @@ static void manager_take_sockets(manager *m) {
         snprintf(m->sockets[i].name, MANAGER_NAME, "%.*s", (int)len, names ? names : "");
         if (names) names += len + (names[len] == ':');
     }
+    for (int fd = MANAGER_SOCKETS + 3; fd < n + 3 && close(fd) == 0; fd++) m->n_surplus++;
 }
 // Reads the environment, and removes the variables: children of the service must not act for it.
 //   where  : before any other thread starts
@@ -78,9 +80,9 @@ static int manager_socket(manager *m, const char *name) {
     }
     return -1;
 }
-// Closes the sockets that were not given away, and returns their number.
+// Closes the sockets that were not given away. Returns their number, with those closed before.
 static unsigned manager_close_others(manager *m) {
-    unsigned n = 0;
+    unsigned n = m->n_surplus;
     for (unsigned i = 0; i < m->n_sockets; i++)
         if (m->sockets[i].fd >= 0) close(m->sockets[i].fd), n++;
     m->n_sockets = 0;

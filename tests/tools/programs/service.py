@@ -55,7 +55,8 @@ class Manager:
                 self.notify.bind(self.address.replace('@', '\0', 1))
         self.notify.setblocking(False)
         self.reads = reads
-        self.configure(settings)
+        if settings is not None:
+            self.configure(settings)
         out, self.log_write = os.pipe()
         self.log_pipe = out
         os.set_blocking(out, False)
@@ -273,6 +274,12 @@ def reload():
     m = Manager('port = 1\n')
     m.end(1)
     claim('a service with a broken configuration does not start')
+    os.mkdir(WORK + '/directory')
+    for settings, path in ((None, '/missing'), (None, '/directory'), ('# ' + 'x' * 8192, '/long')):
+        m = Manager(settings, path=path)
+        m.end(1)
+        check(re.search('configuration_refused', m.log_bytes.decode()), m.log_bytes)
+    claim('nor does one whose configuration cannot be read, or is too long')
 
 
 # ---- the watchdog
@@ -369,6 +376,32 @@ def activation():
         check(inode not in fds, 'a socket without use is open')
         m.stop()
         claim('sockets with another name, or that do not listen, are closed')
+    with contextlib.ExitStack() as stack:
+        given = [stack.enter_context(listener()) for _ in range(12)]
+        m = Manager(sockets=given, names='echo:metrics' + ':echo' * 10)
+        m.until_message(READY='1')
+        m.until_logged('event=sockets_closed')
+        fds = [os.readlink(f'/proc/{m.pid}/fd/{fd}') for fd in os.listdir(f'/proc/{m.pid}/fd')]
+        left = [i for i, s in enumerate(given) if f'socket:[{os.fstat(s.fileno()).st_ino}]' in fds]
+        check(left == [0, 1], 'open are those of the numbers', left)
+        m.stop()
+        claim('so are those that are more than the service has room for')
+
+
+# ---- an accept that fails
+
+def accept_fails():
+    shim = {'LD_PRELOAD': WORK + '/accept_fails.so'}
+    m = Manager(env={**shim, 'ACCEPT_FAILS': '6'})  # both listeners share them
+    with m.connect() as s:
+        echo(s, b'after the pauses')
+    check(m.get(b'/metrics')[0] == 200, 'no metrics')
+    m.until_logged('event=accept_failed', 6)
+    m.stop()
+    claim('an accept that fails is tried again, and the service goes on')
+    m = Manager(env={**shim, 'ACCEPT_FAILS': '1000000'})
+    m.end(1)
+    claim('one that always fails ends the service')
 
 
 # ---- the stop
@@ -618,8 +651,8 @@ def valgrind():
 
 
 try:
-    for part in (life, sockets_of_managers, reload, watchdog, hang, activation, drain, metrics,
-                 logs, idle, valgrind):
+    for part in (life, sockets_of_managers, reload, watchdog, hang, activation, accept_fails,
+                 drain, metrics, logs, idle, valgrind):
         part()
 finally:
     for left in running:

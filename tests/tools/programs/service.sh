@@ -15,6 +15,12 @@ here=$(dirname "$0")
 . "$here/peers.sh"
 
 "${CC:-cc}" -std=gnu11 -O1 -Wall -Wextra -shared -fPIC "$here/hang.c" -o "$work/hang.so"
+"${CC:-cc}" -std=gnu11 -O1 -Wall -Wextra -shared -fPIC "$here/../accept_fails.c" \
+    -o "$work/accept_fails.so"
+"${CC:-cc}" -std=gnu11 -O1 -Wall -Wextra -I. -pthread "$here/late_line.c" -o "$work/late_line"
+"$work/late_line" 2>"$work/lines" && has "$work/lines" event=late ||
+    fail "the line is lost: $(cat "$work/lines")"
+claim 'a line that is on its way while the log ends is written'
 parser=
 for python in build/openmetrics/bin/python3 python3 /usr/bin/python3; do
     ! "$python" -c 'import prometheus_client.openmetrics.parser' 2>/dev/null || parser=$python
