@@ -35,8 +35,7 @@ build/programs/%: examples/programs/%.cpp volt.h
 	$(CXX) -std=c++17 -O2 $(FLAGS_g++) $< -I. -pthread -o $@
 build/programs/service: examples/06_http.h $(wildcard examples/programs/service/*.h)
 build/check/program-service: tests/tools/programs/service.py tests/tools/programs/hang.c \
-	tests/tools/programs/late_line.c tests/tools/accept_fails.c tests/tools/programs/peers.sh \
-	$(wildcard examples/programs/service/volt-echo.*)
+	tests/tools/programs/peers.sh $(wildcard examples/programs/service/volt-echo.*)
 # The parser of PyPI, from the network: the check of the service uses it if it is there.
 build/openmetrics:
 	python3 -m venv $@ && $@/bin/pip install -q prometheus_client || { rm -rf $@; exit 1; }
