@@ -58,11 +58,9 @@ SUM = r"\d+ passed, \d+ failed"
 # The files that a target needs, as shell patterns; ! excludes those that were included so far.
 COMMON = ("volt.h", "Makefile", "*.mk")
 SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!tests/mutate/*",
-         "!tests/tools/everything.py", "!tests/README.md", "!tests/tools/programs/*",
-         "!tests/adapters/*", "!tests/projects/*", "!tests/image/*", "!examples/programs/*",
-         "!examples/adapters/*", "!examples/projects/*", "!examples/packaging/*",
-         "!examples/README.md",
-         "!tests/tools/coverage.*", *COMMON)
+         "!tests/README.md", "!tests/tools/*", "!tests/adapters/*", "!tests/projects/*",
+         "!tests/image/*", "!examples/programs/*", "!examples/adapters/*", "!examples/projects/*",
+         "!examples/packaging/*", "!examples/README.md", *COMMON)
 BENCH = (*COMMON, "bench/*", "tests/lib/*", "!*.md")
 SETS = {
     "all": ("*",),
