@@ -77,6 +77,7 @@ typedef struct volt_tls__op {
     volt_frame frame;
     volt_arm in, out, woken;
     uint32_t wants, seen; // VOLT_IN, VOLT_OUT: what its wait is for; the count of `wake` before it
+    int is_cut;           // the call has made its most reads: it goes on behind other tasks
     int64_t n, rc;        // the result of the call, -EAGAIN: none yet; that of the wait
 } volt_tls__op;
 
@@ -94,6 +95,7 @@ struct volt_tls {
     volt_cx *cx;            // of the poll in which a call of the library is made
     int is_open;            // the handshake is complete
     int is_dry;             // the last read of the socket gave -EAGAIN
+    int n_gets;             // reads of the socket in this poll
     int has_ended, is_over; // the own end is sent; the end of the peer was read
     int in_rc, out_rc, rc;  // the error that ended reading the socket, writing it, all; or 0
     char why[VOLT_TLS_WHY]; // its text, which may be read while no operation is in progress; or ""
@@ -178,6 +180,7 @@ static inline void volt_tls_close(volt_cx *cx, volt_tls *t) {
 static inline int64_t volt_tls_save(volt_tls *t, void *buf, size_t cap) {
     size_t len = strlen(t->name) + 1;
     if (t->context->is_server) return -EINVAL;
+    if (!t->is_open) return -EAGAIN; // OpenSSL has one in the middle of a handshake
     if (cap < len) return -EMSGSIZE;
     int64_t n = t->context->library->save(t, (char *)buf + len, cap - len);
     if (n > 0) memcpy(buf, t->name, len);
