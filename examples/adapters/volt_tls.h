@@ -18,8 +18,9 @@
 // are refused. A client checks the certificate of the server, and that it is for the name; both
 // sides must agree on a protocol (ALPN).
 //
-// Results beside those of the socket; t->why has the text. After an error of the handshake or of a
-// read the connection gives that error again, and can only be closed.
+// Results beside those of the socket; t->why has the text. An error of the handshake or of a read
+// ends a write that waits, too. After it the connection gives that error again, and can only be
+// closed.
 //   -ECONNABORTED     the peer has ended the connection without a close_notify: data may be
 //                     missing. A close_notify is the clean end, a read of 0
 //   -EKEYREJECTED     the certificate of the peer is not trusted, or not for this name
@@ -42,8 +43,8 @@ enum { VOLT_TLS_RECORD = 16384, VOLT_TLS_ALPN = 128, VOLT_TLS_WHY = 160 };
 typedef struct volt_tls_options {
     int is_server;
     const char *chain, *key; // PEM files: certificate with its chain, and key. A server has both
-    const char *authorities; // PEM file. NULL: a client trusts the system's; a server does not ask
-                             // for a certificate
+    const char *authorities; // PEM file. A server asks for a certificate of one of them. NULL: a
+                             // client trusts the system's; a server does not ask
     const char *alpn;        // protocols, the preferred one first: "h2,http/1.1". "": without ALPN
 } volt_tls_options;
 

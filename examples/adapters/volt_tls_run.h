@@ -11,6 +11,8 @@
 //     each wait is for what the call has asked for, and for room in the socket while `out` has
 //     bytes. A write that is cancelled wakes the read, which then sends the rest; and a read wakes
 //     a write whose input it may have taken.
+//   - An error wakes the other operation. A write then waits for room no longer; a handshake or an
+//     end still does, for its alert.
 //   - `lock` is held during each call, and not while a task waits for the socket.
 #ifndef VOLT_TLS_RUN_H
 #define VOLT_TLS_RUN_H
@@ -107,10 +109,12 @@ static inline int volt_tls__step(volt_cx *cx, volt_tls *t, volt_tls__op *op, vol
             volt_notify_all(&t->wake);
     }
     if (kind >= VOLT_TLS__WRITE && op->n >= 0 && t->out_rc < 0) op->n = t->out_rc;
+    int is_in_vain = kind == VOLT_TLS__WRITE && t->to > 0 && t->rc < 0;
+    if (is_in_vain) op->n = t->rc;
     if (t->to > 0) op->wants |= VOLT_OUT;
     op->is_cut = op->n == -EAGAIN && t->n_gets > VOLT_TLS__GETS;
     op->seen = volt_notify_count(&t->wake);
-    return op->n != -EAGAIN && (kind < VOLT_TLS__HANDSHAKE || t->to == 0);
+    return op->n != -EAGAIN && (kind < VOLT_TLS__HANDSHAKE || t->to == 0 || is_in_vain);
 }
 
 // ---- operations
