@@ -13,7 +13,8 @@
 // and from there to the stream; while the stream takes nothing, nghttp2 is asked for nothing. So it
 // takes bodies from their sources only as fast as the peer reads. A peer that makes a server answer
 // again and again, and does not read, is left: when 1000 answers to pings or settings wait, or
-// VOLT_NGHTTP2_WAITING frames other than bodies, such as resets of streams that are refused.
+// VOLT_NGHTTP2_WAITING frames other than bodies, such as resets of streams that are refused. While a
+// peer has more to be read, other tasks have their turns in between.
 //
 // nghttp2 has no locks. The session has one, which it holds during each call of nghttp2 and in no
 // wait: callbacks run under it. Other tasks take it by volt_nghttp2_lock, submit something or
@@ -32,11 +33,14 @@ enum { VOLT_NGHTTP2_ROOM = 16384, VOLT_NGHTTP2_EXTRA = 1024 };
 #ifndef VOLT_NGHTTP2_WAITING
 #  define VOLT_NGHTTP2_WAITING 10000
 #endif
+// The bytes of the peer between two turns of other tasks: header blocks that are made to be slow
+// take some 25 ns for each, which is 3 ms.
+enum { VOLT_NGHTTP2__TURN = 131072 };
 
 typedef struct volt_nghttp2__way {
     volt_frame frame;
     volt_timer limit;
-    size_t from, to;
+    size_t from, to; // reading: 0, and the bytes since the last turn of other tasks
     int64_t n;
     unsigned char buf[VOLT_NGHTTP2_ROOM + VOLT_NGHTTP2_EXTRA];
 } volt_nghttp2__way;
@@ -103,14 +107,20 @@ static inline int volt_nghttp2__recv(volt_nghttp2 *h, const unsigned char *bytes
 static inline volt_poll volt_nghttp2__read_all(volt_cx *cx, volt_nghttp2 *h) {
     volt_nghttp2__way *const w = &h->reading;
     VOLT_BEGIN(cx, w);
+    w->to = 0;
     do {
         VOLT_AWAIT(w->n, volt_within(cx, &w->limit, h->limit > 0 ? h->limit : VOLT_NEVER,
                                      volt_stream_read(cx, h->peer, w->buf, sizeof w->buf)));
         if (w->n > 0) {
+            w->to += (size_t)w->n;
             volt_nghttp2_lock(h);
             h->cx = cx;
             w->n = volt_nghttp2__recv(h, w->buf, (size_t)w->n);
             volt_nghttp2_unlock(h);
+            if (w->n == 0 && w->to >= VOLT_NGHTTP2__TURN) {
+                w->to = 0;
+                VOLT_AWAIT(w->n, volt_yield(cx));
+            }
         } else if (w->n == -ETIMEDOUT && volt_timer_fired(&w->limit)) {
             w->n = volt_nghttp2__silent(h);
         } else if (w->n == 0) {
