@@ -12,6 +12,7 @@
 #define EXAMPLE_TLS_ECHO_H
 
 #include "examples/03_server.h"
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { CLIENTS_MAX = 1000, CHUNK_BYTES = 4096, SESSION_BYTES = 16384 };
@@ -199,6 +200,7 @@ static int talk(client *c, const char *to, const char *name, const char *file_or
     c->name = name;
     int rc = volt_addr_parse(&c->to, to);
     if (rc == 0) rc = volt_run(NULL, client_run, c);
+    umask(077); // a session is as secret as a key
     f = file_or_null && c->n_session > 0 ? fopen(file_or_null, "w") : NULL;
     if (f) fwrite(c->session, 1, c->n_session, f), fclose(f);
     return rc;

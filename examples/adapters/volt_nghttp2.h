@@ -11,8 +11,10 @@
 //
 // The session reads and writes at the same time. The frames of nghttp2 go to a buffer of 17 KiB,
 // and from there to the stream; while the stream takes nothing, nghttp2 is asked for nothing. So it
-// takes bodies from their sources only as fast as the peer reads; and a peer that sends pings, and
-// does not read, is left when 1000 answers wait.
+// takes bodies from their sources only as fast as the peer reads. A peer that makes a server answer
+// again and again, and does not read, is left: when 1000 answers to pings or settings wait, or
+// VOLT_NGHTTP2_WAITING frames other than bodies, such as resets of streams that are refused. While a
+// peer has more to be read, other tasks have their turns in between.
 //
 // nghttp2 has no locks. The session has one, which it holds during each call of nghttp2 and in no
 // wait: callbacks run under it. Other tasks take it by volt_nghttp2_lock, submit something or
@@ -27,11 +29,18 @@
 
 // The most bytes of a body in a frame, and of its header and others with it.
 enum { VOLT_NGHTTP2_ROOM = 16384, VOLT_NGHTTP2_EXTRA = 1024 };
+// Must be well above the streams at once, each of which may have a few.
+#ifndef VOLT_NGHTTP2_WAITING
+#  define VOLT_NGHTTP2_WAITING 10000
+#endif
+// The bytes of the peer between two turns of other tasks: header blocks that are made to be slow
+// take some 25 ns for each, which is 3 ms.
+enum { VOLT_NGHTTP2__TURN = 131072 };
 
 typedef struct volt_nghttp2__way {
     volt_frame frame;
     volt_timer limit;
-    size_t from, to;
+    size_t from, to; // reading: 0, and the bytes since the last turn of other tasks
     int64_t n;
     unsigned char buf[VOLT_NGHTTP2_ROOM + VOLT_NGHTTP2_EXTRA];
 } volt_nghttp2__way;
@@ -52,7 +61,7 @@ typedef struct volt_nghttp2 {
     volt_nghttp2__way reading, writing;
     const uint8_t *chunk; // of nghttp2_session_mem_send: n_chunk bytes that are not in the buffer
     size_t n_chunk;
-    int is_stopping;
+    int is_stopping, is_cut; // is_cut: the stream takes no more
     int64_t rc;
 } volt_nghttp2;
 
@@ -88,17 +97,30 @@ static inline int volt_nghttp2__silent(volt_nghttp2 *h) {
     volt_nghttp2_unlock(h);
     return rc;
 }
+// Passes bytes of the peer on, under the lock. The requests of a client may wait in any number.
+static inline int volt_nghttp2__recv(volt_nghttp2 *h, const unsigned char *bytes, size_t n) {
+    int rc = volt_nghttp2__errno(nghttp2_session_mem_recv(h->session, bytes, n));
+    int is_flood = nghttp2_session_check_server_session(h->session) &&
+                   nghttp2_session_get_outbound_queue_size(h->session) > VOLT_NGHTTP2_WAITING;
+    return rc == 0 && is_flood ? -EPROTO : rc;
+}
 static inline volt_poll volt_nghttp2__read_all(volt_cx *cx, volt_nghttp2 *h) {
     volt_nghttp2__way *const w = &h->reading;
     VOLT_BEGIN(cx, w);
+    w->to = 0;
     do {
         VOLT_AWAIT(w->n, volt_within(cx, &w->limit, h->limit > 0 ? h->limit : VOLT_NEVER,
                                      volt_stream_read(cx, h->peer, w->buf, sizeof w->buf)));
         if (w->n > 0) {
+            w->to += (size_t)w->n;
             volt_nghttp2_lock(h);
             h->cx = cx;
-            w->n = volt_nghttp2__errno(nghttp2_session_mem_recv(h->session, w->buf, (size_t)w->n));
+            w->n = volt_nghttp2__recv(h, w->buf, (size_t)w->n);
             volt_nghttp2_unlock(h);
+            if (w->n == 0 && w->to >= VOLT_NGHTTP2__TURN) {
+                w->to = 0;
+                VOLT_AWAIT(w->n, volt_yield(cx));
+            }
         } else if (w->n == -ETIMEDOUT && volt_timer_fired(&w->limit)) {
             w->n = volt_nghttp2__silent(h);
         } else if (w->n == 0) {
@@ -140,6 +162,7 @@ static inline volt_poll volt_nghttp2__write_all(volt_cx *cx, volt_nghttp2 *h) {
                                                            w->to - w->from)));
             if (w->n > 0) w->from += (size_t)w->n;
         }
+        h->is_cut = w->n < 0 && w->n != -ETIMEDOUT;
         if (w->n < 0) break;
     }
     VOLT_END(w->n < 0 ? w->n : 0);
@@ -156,6 +179,9 @@ static inline VOLT_POLL volt_nghttp2_run(volt_cx *cx, volt_nghttp2 *h, volt_stre
     VOLT_AWAIT(h->rc, VOLT_SELECT(VOLT_ARM(&h->in, volt_nghttp2__read_all(cx, h)),
                                   VOLT_ARM(&h->out, volt_nghttp2__write_all(cx, h))));
     if (h->rc >= 0) h->rc = h->in.fired ? h->in.value : h->out.value;
+    // What came before the peer has closed its end, such as an early answer, can still be read.
+    if (h->is_cut && !h->in.fired)
+        VOLT_AWAIT(volt_within(cx, &h->writing.limit, 0, volt_nghttp2__read_all(cx, h)));
     VOLT_END(h->rc);
 }
 #endif

@@ -102,8 +102,8 @@ static inline int volt_nghttp2_request(volt_nghttp2_conn *c, volt_nghttp2_stream
 //   where  : any thread, before volt_nghttp2_free
 static inline void volt_nghttp2_leave(volt_nghttp2_stream *r) {
     volt_nghttp2_conn *c = r->conn;
-    int is_server = c->o.handler != NULL, is_complete = r->is_ended && (is_server || r->has_all);
     volt_nghttp2_lock(&c->h);
+    int is_server = c->o.handler != NULL, is_complete = r->is_ended && (is_server || r->has_all);
     if (!r->is_closed && !is_complete)
         (void)nghttp2_submit_rst_stream(c->h.session, NGHTTP2_FLAG_NONE, r->id,
                                         is_server ? NGHTTP2_INTERNAL_ERROR : NGHTTP2_CANCEL);

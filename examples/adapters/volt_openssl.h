@@ -167,9 +167,16 @@ static inline int volt_openssl__set_alpn(volt_openssl__context *x, const char *l
     SSL_CTX_set_alpn_select_cb(x->ctx, volt_openssl__choose, x);
     return SSL_CTX_set_alpn_protos(x->ctx, x->alpn, x->n_alpn) == 0;
 }
+// The names of the authorities tell a client of several certificates which one to send.
+static inline int volt_openssl__ask(SSL_CTX *ctx, const char *authorities) {
+    STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(authorities);
+    if (names) SSL_CTX_set_client_CA_list(ctx, names); // which frees them
+    return names != NULL;
+}
 static inline int volt_openssl__set_files(SSL_CTX *ctx, const volt_tls_options *o) {
     if (!o->authorities && !o->is_server && !SSL_CTX_set_default_verify_paths(ctx)) return 0;
     if (o->authorities && !SSL_CTX_load_verify_locations(ctx, o->authorities, NULL)) return 0;
+    if (o->authorities && o->is_server && !volt_openssl__ask(ctx, o->authorities)) return 0;
     return !o->chain || (SSL_CTX_use_certificate_chain_file(ctx, o->chain) &&
                          SSL_CTX_use_PrivateKey_file(ctx, o->key, SSL_FILETYPE_PEM));
 }

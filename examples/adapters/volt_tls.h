@@ -18,8 +18,9 @@
 // are refused. A client checks the certificate of the server, and that it is for the name; both
 // sides must agree on a protocol (ALPN).
 //
-// Results beside those of the socket; t->why has the text. After an error of the handshake or of a
-// read the connection gives that error again, and can only be closed.
+// Results beside those of the socket; t->why has the text. An error of the handshake or of a read
+// ends a write that waits, too. After it the connection gives that error again, and can only be
+// closed.
 //   -ECONNABORTED     the peer has ended the connection without a close_notify: data may be
 //                     missing. A close_notify is the clean end, a read of 0
 //   -EKEYREJECTED     the certificate of the peer is not trusted, or not for this name
@@ -42,8 +43,8 @@ enum { VOLT_TLS_RECORD = 16384, VOLT_TLS_ALPN = 128, VOLT_TLS_WHY = 160 };
 typedef struct volt_tls_options {
     int is_server;
     const char *chain, *key; // PEM files: certificate with its chain, and key. A server has both
-    const char *authorities; // PEM file. NULL: a client trusts the system's; a server does not ask
-                             // for a certificate
+    const char *authorities; // PEM file. A server asks for a certificate of one of them. NULL: a
+                             // client trusts the system's; a server does not ask
     const char *alpn;        // protocols, the preferred one first: "h2,http/1.1". "": without ALPN
 } volt_tls_options;
 
@@ -77,6 +78,7 @@ typedef struct volt_tls__op {
     volt_frame frame;
     volt_arm in, out, woken;
     uint32_t wants, seen; // VOLT_IN, VOLT_OUT: what its wait is for; the count of `wake` before it
+    int is_cut;           // the call has made its most reads: it goes on behind other tasks
     int64_t n, rc;        // the result of the call, -EAGAIN: none yet; that of the wait
 } volt_tls__op;
 
@@ -94,6 +96,7 @@ struct volt_tls {
     volt_cx *cx;            // of the poll in which a call of the library is made
     int is_open;            // the handshake is complete
     int is_dry;             // the last read of the socket gave -EAGAIN
+    int n_gets;             // reads of the socket in this poll
     int has_ended, is_over; // the own end is sent; the end of the peer was read
     int in_rc, out_rc, rc;  // the error that ended reading the socket, writing it, all; or 0
     char why[VOLT_TLS_WHY]; // its text, which may be read while no operation is in progress; or ""
@@ -178,6 +181,7 @@ static inline void volt_tls_close(volt_cx *cx, volt_tls *t) {
 static inline int64_t volt_tls_save(volt_tls *t, void *buf, size_t cap) {
     size_t len = strlen(t->name) + 1;
     if (t->context->is_server) return -EINVAL;
+    if (!t->is_open) return -EAGAIN; // OpenSSL has one in the middle of a handshake
     if (cap < len) return -EMSGSIZE;
     int64_t n = t->context->library->save(t, (char *)buf + len, cap - len);
     if (n > 0) memcpy(buf, t->name, len);

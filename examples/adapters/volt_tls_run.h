@@ -11,18 +11,22 @@
 //     each wait is for what the call has asked for, and for room in the socket while `out` has
 //     bytes. A write that is cancelled wakes the read, which then sends the rest; and a read wakes
 //     a write whose input it may have taken.
+//   - An error wakes the other operation. A write then waits for room no longer; a handshake or an
+//     end still does, for its alert.
 //   - `lock` is held during each call, and not while a task waits for the socket.
 #ifndef VOLT_TLS_RUN_H
 #define VOLT_TLS_RUN_H
 
-// The most bytes in `out`; of output that is collected, so that a handshake has few packets.
-enum { VOLT_TLS__OUT_MOST = 262144, VOLT_TLS__COLLECTED = 4096 };
+// The most bytes in `out`; of output that is collected, so that a handshake has few packets. The
+// most reads of the socket in a poll: a library works through records without data, such as key
+// updates, for as long as there are more, and other tasks must have their turn.
+enum { VOLT_TLS__OUT_MOST = 262144, VOLT_TLS__COLLECTED = 4096, VOLT_TLS__GETS = 4 };
 
 // ---- input and output of the library, during a call of it, under the lock
 
 // returns: the number of bytes | -EAGAIN | another error, also at the end: no close_notify came
 static inline int64_t volt_tls__get(volt_tls *t, void *buf, size_t len) {
-    int64_t n = volt_try_read(t->cx, t->fd, buf, len);
+    int64_t n = t->n_gets++ < VOLT_TLS__GETS ? volt_try_read(t->cx, t->fd, buf, len) : -EAGAIN;
     t->is_dry = n == -EAGAIN;
     if (n <= 0 && n != -EAGAIN) t->in_rc = n < 0 ? (int)n : -ECONNABORTED;
     return n == 0 ? -ECONNABORTED : n;
@@ -96,16 +100,21 @@ static inline int volt_tls__step(volt_cx *cx, volt_tls *t, volt_tls__op *op, vol
                                  void *buf, size_t len) {
     t->cx = cx;
     op->wants = 0;
+    t->n_gets = 0;
     volt_tls__send(t);
     if (op->n == -EAGAIN && (kind < VOLT_TLS__WRITE || t->to == 0)) {
         op->n = volt_tls__call(t, kind, buf, len);
         if (op->n == -EAGAIN && t->is_dry) op->wants = VOLT_IN;
-        if (op == &t->reading && t->writing.wants & VOLT_IN) volt_notify_all(&t->wake);
+        if (t->rc < 0 || (op == &t->reading && t->writing.wants & VOLT_IN))
+            volt_notify_all(&t->wake);
     }
     if (kind >= VOLT_TLS__WRITE && op->n >= 0 && t->out_rc < 0) op->n = t->out_rc;
+    int is_in_vain = kind == VOLT_TLS__WRITE && t->to > 0 && t->rc < 0;
+    if (is_in_vain) op->n = t->rc;
     if (t->to > 0) op->wants |= VOLT_OUT;
+    op->is_cut = op->n == -EAGAIN && t->n_gets > VOLT_TLS__GETS;
     op->seen = volt_notify_count(&t->wake);
-    return op->n != -EAGAIN && (kind < VOLT_TLS__HANDSHAKE || t->to == 0);
+    return op->n != -EAGAIN && (kind < VOLT_TLS__HANDSHAKE || t->to == 0 || is_in_vain);
 }
 
 // ---- operations
@@ -121,6 +130,11 @@ static inline VOLT_POLL volt_tls__run(volt_cx *cx, volt_tls *t, volt_tls__kind k
         op->rc = volt_tls__step(cx, t, op, kind, buf, len);
         volt_mutex_unlock(&t->lock);
         if (op->rc) VOLT_RETURN(op->n);
+        if (op->is_cut) {
+            VOLT_AWAIT(op->rc, volt_yield(cx));
+            if (op->rc < 0) break;
+            continue;
+        }
         VOLT_AWAIT(op->rc, VOLT_SELECT(
             VOLT_ARM(&op->in, op->wants & VOLT_IN ? volt_read_ready(cx, t->fd)
                                                   : volt_sleep_forever(cx)),

@@ -25,6 +25,11 @@ static void *test_realloc(void *p, size_t n) { return test_has_no_memory ? NULL 
     mbedtls_ssl_conf_renegotiation(volt_mbedtls_conf(x_), MBEDTLS_SSL_RENEGOTIATION_ENABLED)
 #define TLS_RENEGOTIATE(t_)                                                                        \
     CHECK_EQ(mbedtls_ssl_renegotiate((mbedtls_ssl_context *)(t_)->impl), MBEDTLS_ERR_SSL_WANT_READ)
+#define TLS_BOUNDS_1_2 0
+#define TLS_SAY_NOTHING(t_)                                                                        \
+    CHECK_EQ(mbedtls_ssl_send_alert_message((mbedtls_ssl_context *)(t_)->impl,                     \
+                                            MBEDTLS_SSL_ALERT_LEVEL_WARNING,                       \
+                                            MBEDTLS_SSL_ALERT_MSG_USER_CANCELED), 0)
 #include "tests/adapters/tls.h"
 
 // ---- records without data, for which mbedtls_ssl_read returns 0

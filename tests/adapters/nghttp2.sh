@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # Runs the tests of volt_nghttp2.h and those that build on it; and examples/adapters/nghttp2.c, with
 # and without TLS, against curl, nghttp, h2load, the openssl command, and clients that die or stop
-# reading.
+# reading or sending.
 #
 #   tests/adapters/nghttp2.sh DIRECTORY     with plain/nghttp2 and {plain,asan,tsan}/test_nghttp2
 #
@@ -52,6 +52,35 @@ requests() { # SCHEME
         "$(load -n 300 -c 3 -m 100 -d "$work/upload" "$at/echo")"
 }
 memory() { awk '/^VmRSS/ { print $2 }' "/proc/$server/status"; }
+# send FILE  Sends bytes by TLS, and prints those of the answer until the server ends.
+send() {
+    timeout 100 openssl s_client -quiet -alpn h2 -connect "127.0.0.1:$port" <"$1" \
+        2>>"$work/errors"
+}
+# frames NAME FRAME  Makes such a file. The GOAWAY at the end makes the server end the connection
+# behind the request.
+frames() {
+    to=$work/$1
+    printf 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0' >"$to"
+    # shellcheck disable=SC2059
+    printf "$2" >>"$to"
+    printf '\0\0\10\7\0\0\0\0\0\0\0\0\0\0\0\0\0' >>"$to"
+}
+connect() {
+    frames connect '\0\0\021\1\5\0\0\0\1\2\7CONNECT\101\6test:1'
+    same 'https: CONNECT, which has no path, is refused' 1 "$(send "$work/connect" | grep -ac 405)"
+    same 'https: the server goes on' hello "$(get "https://127.0.0.1:$port/")"
+}
+# A POST whose body never comes. Meanwhile others are served.
+silent_upload() {
+    frames silent '\0\0\014\1\4\0\0\0\1\203\206\4\5/echo\101\1t'
+    send "$work/silent" >"$work/silent.answer" &
+    silent=$!
+}
+silent_upload_is_left() {
+    wait "$silent" || fail 'a silent upload was not left'
+    claim 'https: an upload that is silent is left, and its connection ends'
+}
 # A client that stops reading, and one that dies, while others are served.
 hostile() { # SCHEME
     at=$1://127.0.0.1:$port
@@ -81,6 +110,8 @@ openssl req -x509 -newkey ed25519 -nodes -keyout "$work/key" -out "$work/chain" 
     -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 -days 2 2>"$work/errors" ||
     fail "no certificate: $(cat "$work/errors")"
 
+H2_PROGRAM=$bin/plain/nghttp2
+export H2_PROGRAM
 for form in plain asan tsan; do
     TEST_TIMEOUT_FACTOR=3 timeout 200 "$bin/$form/test_nghttp2" || fail "the $form form failed"
 done
@@ -102,8 +133,11 @@ same 'http: a stop completes the transfer in progress' 4000000 "$(wc -c <"$work/
 
 how="--http2 --cacert $work/chain"
 start "$bin/plain/nghttp2" 127.0.0.1:0 "$work/chain" "$work/key" 2>"$work/log"
+silent_upload
 requests https
 hostile https
+connect
+silent_upload_is_left
 same 'https: a client without h2 is refused' '' \
     "$(timeout 10 curl -s --http1.1 --cacert "$work/chain" "https://127.0.0.1:$port/" || :)"
 same 'https: ALPN chooses h2' 'ALPN protocol: h2' \

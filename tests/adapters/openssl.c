@@ -23,6 +23,12 @@ static void *test_realloc(void *p, size_t n) { return test_has_no_memory ? NULL 
     (SSL_CTX_clear_options(volt_openssl_ctx(x_), SSL_OP_NO_RENEGOTIATION),                         \
      SSL_CTX_set_options(volt_openssl_ctx(x_), SSL_OP_ALLOW_CLIENT_RENEGOTIATION))
 #define TLS_RENEGOTIATE(t_) SSL_renegotiate((SSL *)(t_)->impl)
+#define TLS_BOUNDS_1_2 1
+static void key_update(SSL *ssl) {
+    CHECK(SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED));
+    CHECK_EQ(SSL_do_handshake(ssl), 1);
+}
+#define TLS_SAY_NOTHING(t_) key_update((SSL *)(t_)->impl)
 #include "tests/adapters/tls.h"
 
 // ---- sessions of TLS 1.2: by a ticket, and by the cache of the server
@@ -57,13 +63,39 @@ TEST(session_is_saved_only_behind_its_ticket) {
     run(1, early_save_run, &s);
 }
 
+// ---- a server that asks for a certificate
+
+static volt_poll named_run(volt_cx *cx, void *arg) {
+    refusal *r = (refusal *)arg;
+    VOLT_BEGIN(cx, r);
+    duo_open(&r->d);
+    VOLT_AWAIT(r->rc, duo_shake(cx, &r->d));
+    CHECK_EQ(r->rc, 0);
+    STACK_OF(X509_NAME) *names = SSL_get_client_CA_list((SSL *)r->d.client->impl);
+    X509_NAME *own = X509_get_subject_name(SSL_get_certificate((SSL *)r->d.client->impl));
+    CHECK_EQ(sk_X509_NAME_num(names), 1);
+    CHECK_EQ(X509_NAME_cmp(sk_X509_NAME_value(names, 0), own), 0); // which is its own authority
+    duo_close(cx, &r->d);
+    VOLT_END(0);
+}
+TEST(server_that_asks_for_a_certificate_names_the_authorities) {
+    static refusal r;
+    volt_tls_options o = { .is_server = 1, .alpn = "test", .chain = file("good.pem"),
+                           .key = file("good.key"), .authorities = file("good.pem") };
+    CHECK_EQ(TLS_INIT(&server_context, &o), 0);
+    o.is_server = 0;
+    CHECK_EQ(TLS_INIT(&client_context, &o), 0);
+    if (getenv("TLS_1_2")) TLS_ONLY_1_2(&server_context);
+    run(1, named_run, &r);
+}
+
 // ---- a server that chooses a protocol which the client has not offered
 
 static int choose_another(SSL *ssl, const unsigned char **out, unsigned char *n_out,
                           const unsigned char *in, unsigned n_in, void *arg) {
     (void)ssl, (void)in, (void)n_in, (void)arg;
-    *out = (const unsigned char *)"te";
-    *n_out = 2;
+    *out = (const unsigned char *)"tes";
+    *n_out = 3;
     return SSL_TLSEXT_ERR_OK;
 }
 TEST(protocol_that_was_not_offered_is_refused) {

@@ -316,6 +316,8 @@ sessions_of_the_client() {
         done
         same "the client resumes its session with s_server $version" 'resumed: 1' \
             "$(cat "$work/client.errors")"
+        same 'the file of a session is for its owner alone' 600 \
+            "$(stat -c %a "$work/client.session")"
         stop_s_server
     done
 }
