@@ -179,7 +179,7 @@ static inline VOLT_POLL volt_nghttp2_run(volt_cx *cx, volt_nghttp2 *h, volt_stre
     VOLT_AWAIT(h->rc, VOLT_SELECT(VOLT_ARM(&h->in, volt_nghttp2__read_all(cx, h)),
                                   VOLT_ARM(&h->out, volt_nghttp2__write_all(cx, h))));
     if (h->rc >= 0) h->rc = h->in.fired ? h->in.value : h->out.value;
-    // What came before the peer has closed its end, such as an early answer, can still be read.
+    // Input that came before the peer has closed its end can be read, such as an early answer.
     if (h->is_cut && !h->in.fired)
         VOLT_AWAIT(volt_within(cx, &h->writing.limit, 0, volt_nghttp2__read_all(cx, h)));
     VOLT_END(h->rc);

@@ -83,7 +83,7 @@ static const char *settings_parse(settings *s, char *text, int *n) {
 // ---- the service
 
 static struct {
-    manager by; // what has started it
+    manager by; // the program that has started the service
     const char *path; // of the configuration
     settings now;     // only by the watch below
     volt_watch watch;
@@ -268,7 +268,7 @@ static volt_poll echo_run(volt_cx *cx, void *arg) {
         VOLT_AWAIT(c->n, volt_with_token(cx, &c->link, &service.stop,
                                          volt_within(cx, &c->limit, c->idle,
                                                      volt_read_ready(cx, c->fd))));
-        if (c->n == -ECANCELED && !volt_is_cancelled(cx)) c->is_last = 1; // what has come is echoed
+        if (c->n == -ECANCELED && !volt_is_cancelled(cx)) c->is_last = 1; // the bytes that have come are echoed
         else if (c->n < 0) break;
         c->n = echo_some(cx, c);
         if (c->n == -EAGAIN && !c->is_last) continue;

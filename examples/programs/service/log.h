@@ -124,7 +124,7 @@ static volt_poll log_run(volt_cx *cx, void *arg) {
         VOLT_AWAIT(w->n, log_write(cx, w));
         w->from = w->n == -ECANCELED ? (size_t)volt_progress(&w->frame) : strlen(w->line.text);
     }
-    volt_chan_close(&log_state.queue); // what is not in it by now is written by its own thread
+    volt_chan_close(&log_state.queue); // a later line is written by its own thread
     volt_shield_begin(cx, &w->shield, VOLT_MS(LOG_FLUSH_MS));
     do {
         VOLT_AWAIT(w->n, log_write(cx, w));
