@@ -13,8 +13,8 @@
 // and from there to the stream; while the stream takes nothing, nghttp2 is asked for nothing. So it
 // takes bodies from their sources only as fast as the peer reads. A peer that makes a server answer
 // again and again, and does not read, is left: when 1000 answers to pings or settings wait, or
-// VOLT_NGHTTP2_WAITING frames other than bodies, such as resets of streams that are refused. While a
-// peer has more to be read, other tasks have their turns in between.
+// VOLT_NGHTTP2_WAITING frames other than bodies, such as resets of streams that are refused. While
+// a peer has more to be read, other tasks have their turns in between.
 //
 // nghttp2 has no locks. The session has one, which it holds during each call of nghttp2 and in no
 // wait: callbacks run under it. Other tasks take it by volt_nghttp2_lock, submit something or

@@ -268,7 +268,8 @@ static volt_poll echo_run(volt_cx *cx, void *arg) {
         VOLT_AWAIT(c->n, volt_with_token(cx, &c->link, &service.stop,
                                          volt_within(cx, &c->limit, c->idle,
                                                      volt_read_ready(cx, c->fd))));
-        if (c->n == -ECANCELED && !volt_is_cancelled(cx)) c->is_last = 1; // the bytes that have come are echoed
+        // the bytes that have come are echoed
+        if (c->n == -ECANCELED && !volt_is_cancelled(cx)) c->is_last = 1;
         else if (c->n < 0) break;
         c->n = echo_some(cx, c);
         if (c->n == -EAGAIN && !c->is_last) continue;

@@ -430,7 +430,7 @@ static volt_poll stalled_upload(volt_cx *cx, void *arg) {
     volt_event_set(&s->p.w.release);
     VOLT_AWAIT(s->rc, volt_nghttp2_status(cx, s->r));
     CHECK_EQ(s->rc, 204);
-    // what is left of the request goes to nothing
+    // the rest of the request is dropped
     for (s->sent = 0; s->sent < 300000; s->sent += s->n) {
         VOLT_AWAIT(s->n, volt_within(cx, &s->limit, VOLT_S(10),
                                      volt_stream_write(cx, volt_nghttp2_body(s->r), s->buf,
