@@ -32,17 +32,13 @@ static volt_poll meet_wait(volt_cx *cx, volt_pollset *set, volt_pollev *events, 
 #undef volt_pollset_wait
 #include "cancel.h"
 #include "tests/lib/test.h"
+#include "log.h"
 
 #include <sys/resource.h>
 
 #define READ(x_) __atomic_load_n(&(x_), __ATOMIC_ACQUIRE)
 
 enum { CAP = 128, HEAD = 12 };
-
-static void on_log(void *user, int item, const char *text) {
-    (void)user;
-    test_fail(__FILE__, __LINE__, "log item %d: %s", item, text);
-}
 
 // ---- a name server, as a task: UDP. The address of a host is 10.0.0.n, n being the length of its
 // first label. The first letter of the name chooses: f, r, n: SERVFAIL, REFUSED, NXDOMAIN; s: no

@@ -18,6 +18,7 @@
 #include "cancel.h"
 #include "pace.h"
 #include "tests/lib/test.h"
+#include "log.h"
 
 #include <dlfcn.h>
 #include <netdb.h>
@@ -28,11 +29,6 @@
 
 static const char pattern[] = "0123456789abcdef\n"; // /data repeats it
 enum { PATTERN = sizeof pattern - 1, DATA = 1 << 18, PART = 10000 };
-
-static void on_log(void *user, int item, const char *text) {
-    (void)user;
-    test_fail(__FILE__, __LINE__, "log item %d: %s", item, text);
-}
 
 // ---- a transfer with its handle and its result
 

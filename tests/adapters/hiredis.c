@@ -12,6 +12,7 @@
 #include "cancel.h"
 #include "pace.h"
 #include "tests/lib/test.h"
+#include "log.h"
 
 #include <sys/resource.h>
 
@@ -38,10 +39,6 @@ typedef struct {
     char big[64];
 } test;
 
-static void on_log(void *user, int item, const char *text) {
-    (void)user;
-    test_fail(__FILE__, __LINE__, "log item %d: %s", item, text);
-}
 static void run_with(volt_fn *fn, uint32_t workers) {
     static test s;
     volt_config config = { .workers = workers, .log = { .fn = on_log } };

@@ -7,11 +7,7 @@
 #include "examples/adapters/volt_nghttp2_http.h"
 #include "cancel.h"
 #include "tests/lib/test.h"
-
-static void on_log(void *user, int item, const char *text) {
-    (void)user;
-    test_fail(__FILE__, __LINE__, "log item %d: %s", item, text);
-}
+#include "log.h"
 
 // ---- a server and a client
 

@@ -7,6 +7,7 @@
 #include "examples/adapters/volt_pq.h"
 #include "cancel.h"
 #include "tests/lib/test.h"
+#include "log.h"
 
 #include <sys/resource.h>
 
@@ -45,10 +46,6 @@ typedef struct {
     int i, n, rc, listener, bytes;
 } test;
 
-static void on_log(void *user, int item, const char *text) {
-    (void)user;
-    test_fail(__FILE__, __LINE__, "log item %d: %s", item, text);
-}
 static void run(volt_fn *fn) {
     static test s;
     volt_config config = { .log = { .fn = on_log } };

@@ -12,14 +12,11 @@ static int dispatch(sd_event *event) {
 #include "examples/adapters/volt_sd.h"
 #include "cancel.h"
 #include "tests/lib/test.h"
+#include "log.h"
 #include <sys/resource.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-id128.h>
 
-static void on_log(void *user, int item, const char *text) {
-    (void)user;
-    test_fail(__FILE__, __LINE__, "log item %d: %s", item, text);
-}
 typedef struct {
     volt_frame frame;
     volt_timer limit;
