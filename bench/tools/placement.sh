@@ -40,7 +40,7 @@ rate() {
     case $1 in
     mixed | blocked)
         "$bin/placement" "$1-capacity" shared $workers --seconds "$seconds" |
-            awk -v load="$load" '$1 ~ /-capacity$/ { printf "%d", $4 * load / 100 }'
+            awk -v percent="$load" '$1 ~ /-capacity$/ { printf "%d", $4 * percent / 100 }'
         ;;
     *) echo 0 ;;
     esac
