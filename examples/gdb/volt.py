@@ -31,7 +31,7 @@ import re
 import gdb
 
 # The volt.h that this script knows, and those of its macros that only -g3 lets gdb see.
-VERSION = 100
+VERSION = 200
 MACROS = {
     "VOLT__RUNNING": 1,
     "VOLT__NOTIFIED": 2,

@@ -60,7 +60,7 @@ COMMON = ("volt.h", "Makefile", "*.mk")
 SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!tests/mutate/*",
          "!tests/README.md", "!tests/tools/*", "!tests/adapters/*", "!tests/projects/*",
          "!tests/image/*", "!examples/programs/*", "!examples/adapters/*", "!examples/projects/*",
-         "!examples/packaging/*", "!examples/README.md", *COMMON)
+         "!examples/packaging/*", "!examples/gdb/*", "!examples/README.md", *COMMON)
 BENCH = (*COMMON, "bench/*", "tests/lib/*", "!*.md")
 SETS = {
     "all": ("*", "!sketch/*"),
@@ -68,14 +68,15 @@ SETS = {
     "coverage": (*SUITE, "tests/tools/coverage.*"),
     "model": (*COMMON, "tests/model/*", "tests/lib/*"),
     "sim": (*COMMON, "tests/sim/*", "tests/lib/*"),
-    "fault": (*COMMON, "tests/fault/*", "tests/lib/*", "examples/*", "bench/*", "!*.md"),
+    "fault": (*COMMON, "tests/fault/*", "tests/lib/*", "examples/*", "!examples/gdb/*", "bench/*",
+              "!*.md"),
     "fuzz": (*COMMON, "tests/fuzz/*", "tests/lib/*"),
     "mutants": (*SUITE, "tests/model/*", "tests/sim/*", "tests/mutate/*"),
     "bench": BENCH,
     "rows": (*BENCH, "tests/static/*", "examples/0*"),
     "tls": (*BENCH, "examples/adapters/*"),
     "coherence": (*BENCH, "tests/model/*", "tests/sim/*"),
-    "image": (*COMMON, "tests/image/*", "examples/*", "!*.md"),
+    "image": (*COMMON, "tests/image/*", "examples/*", "!examples/gdb/*", "!*.md"),
 }
 SET_OF = (  # the first pattern that fits a target; others need all files
     ("model*", "model"), ("sim*", "sim"), ("fault*", "fault"), ("fuzz", "fuzz"),
