@@ -29,7 +29,8 @@ vpath %.c $(TEST_DIRS)
 BENCH_DIRS := bench/rows bench/servers bench/load
 MAKEFLAGS += --no-builtin-rules
 , := ,
-GOLDEN := 01_hello 02_sleep_join 04_timeout 05_cancel 07_guest 11_pipeline 12_select 14_group
+GOLDEN := 01_hello 02_sleep_join 04_timeout 05_cancel 07_guest 11_pipeline 12_select 14_group \
+	16_limits
 HEADERS := volt.h $(wildcard tests/lib/*.h)
 MAKE_ALL = @$(MAKE) --no-print-directory -k -j$(JOBS)
 
@@ -70,7 +71,7 @@ help:
 	@echo 'make bench-inside  the cost of counters, tracing, dumps and the stack pattern of a debug build, and'
 	@echo '               the effect of a blocking call on the other tasks; needs valgrind'
 	@echo 'make bench-gate  instructions, locked ones and system calls per operation, against'
-	@echo '               bench/results/gate.txt: fails at more than 0.5 %; needs valgrind'
+	@echo '               the tables of bench/results: fails at more than 0.5 %; needs valgrind'
 	@echo 'make bench-coherence  cache lines that move between 2 to 64 simulated processors'
 	@echo 'make gdb-test  runs examples/gdb/volt.py on a stopped program, live and as a core file'
 	@echo 'make dashboard the page of examples/15_dashboard.c in headless Chromium; pictures of it'

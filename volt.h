@@ -59,7 +59,8 @@
 // ended, volt_run cancels all other tasks, waits for them, and returns the result of the root task.
 // volt_create, volt_block_on, volt_shutdown and volt_destroy are for programs that keep a runtime
 // while they do other things. A guest (volt_rt_fd, volt_rt_step) runs inside an event loop that the
-// application already has. One process may have several runtimes; they share nothing.
+// application already has; with .guest_is_asked it saves system calls. One process may have several
+// runtimes; they share nothing but a test clock.
 //
 // ---- terms
 //   async function    `volt_poll f(volt_cx *cx, void *state)` with VOLT_BEGIN .. VOLT_END
@@ -233,25 +234,31 @@
 // may end up to one tick late, plus the delay of the system: Linux ends a wait about 50 us late
 // (prctl, PR_SET_TIMERSLACK), before 5.11 up to 1 ms. A worker wakes once for all timers of a tick:
 // a longer tick saves wake-ups where many timers end at different moments. Deadlines up to 292
-// years ahead are legal. VOLT_NEVER is the largest number: do not add to it.
+// years ahead are legal. VOLT_NEVER is the largest number: do not add to it. A limit around a whole
+// exchange that traffic pushes back is a volt_within with volt_timer_reset.
 //
 // ---- choosing a lock or a channel
 // Locks and channels suspend the task and not the worker, allocate nothing, and are plain memory:
 // zeroed (volt_barrier, volt_chan, volt_bcast and volt_watch need their VOLT_..._INIT), and never
 // destroyed, unless made by volt_chan_create.
 //   exclusive access, also across an await     volt_mutex; many readers or one writer: volt_rwlock
-//   at most N at a time, or a rate limit       volt_sem
+//   at most N at a time, or a rate limit       volt_sem; at most N readers or one writer: a reader
+//                                              takes one permit of N, a writer all
 //   initialisation that happens once           volt_once
 //   a condition that became true               volt_event; a count of parts to finish:
 //                                              volt_wait_group
 //   no new users, and all have left            volt_tracker
 //   a condition to be checked again            volt_notify, volt_cond
 //   all have arrived, continue together        volt_barrier
-//   messages, many to many, with back-pressure volt_chan; without a buffer: VOLT_CHAN_RENDEZVOUS
+//   messages, many to many, with back-pressure volt_chan; without a buffer: VOLT_CHAN_RENDEZVOUS;
+//                                              the newest n of them: volt_chan_force_send
 //   messages, unbounded, allocated by the sender    volt_queue
 //   one value, once                            volt_oneshot
 //   every message to every subscriber          volt_bcast; slow subscribers lose the oldest
 //   the newest value only                      volt_watch; a volt_watcher needs no closing
+//   many deadlines of one task                 volt_delays
+//   the first of n waits, n known at run time  volt_join_any over children
+//   the first of several waits, plain thread   volt_block_on of a function with a VOLT_SELECT
 // A volt lock is held by a task, not by a thread. A pthread mutex held across an await would be
 // unlocked by another thread, and blocks a worker in the meantime. C has no destructors to unlock;
 // the pattern that works is a function with a single way out behind the lock:
@@ -319,6 +326,20 @@
 // Each line compares the first policy with the other two. `make bench-placement` measures all three
 // on the machine at hand.
 //
+// A task that is spawned as bound (volt_spawn_options) runs on one worker, which polls one task at
+// a time: tasks that are bound to one worker share data without a lock, if the data is consistent
+// at each await and each volt_block_in_place, during which another thread polls the others. A
+// wake-up by any thread queues the task there, and wakes the worker if it sleeps. Neither thieves
+// nor the watchdog take it, so a long poll of another task on that worker delays it. While bound
+// tasks are queued, every other poll is one of them, or every fourth while the other queues behind
+// the ring hold tasks too. Tasks that must stay on the application's own thread, such as those that
+// use its windows, are bound to worker 0 of a guest; any other worker may change its thread.
+//
+// An urgent task runs ahead of others, for at most 8 polls of a worker in a row while others wait.
+// If a task wakes or spawns it, it runs after that task's poll, or at once on a sleeping worker. If
+// a plain thread does and no worker sleeps, a busy one takes it when it next looks at the shared
+// queues, after 1 ms at most.
+//
 // ---- threads: which function may be called where
 // Each contract says it as `where`:
 //   any thread     - also a thread that volt has never seen. The call does not wait for tasks or
@@ -329,24 +350,27 @@
 //
 //   any thread    volt_create, volt_destroy, volt_shutdown, volt_rt_fd, volt_effective_config,
 //                 volt_stats, volt_worker_stats, volt_dump*, volt_trace*, volt_histograms,
-//                 volt_health, volt_strerror, volt_log_stderr, volt_rt_spawn*, volt_task_*,
-//                 volt_try_join, volt_cancel, volt_detach, volt_wake, volt_waker_release,
-//                 volt_result, volt_progress, volt_handle_is_set, volt_group_collect,
-//                 volt_group_cancel, volt_now, volt_interval_init, volt_token_* but for the wait,
-//                 volt_addr_*, volt_local_addr, volt_peer_*, volt_listen*, volt_sock_*,
-//                 volt_set_*, volt_rt_close, volt_pollset_open, volt_pollset_set, volt_udp_open,
-//                 volt_mcast_*, volt_msg_info_*, volt_unix_*, volt_socketpair, volt_pipe,
-//                 volt_tty_*, volt_serial_open, volt_dir_next, volt_signals_open,
-//                 volt_process_signal, volt_process_adopt, volt_exit_text, volt_stream_of,
-//                 volt_copy_failed_at, volt_relay_*; of volt_mutex_*,
+//                 volt_health, volt_strerror, volt_log_stderr, volt_rt_spawn*, volt_task_create,
+//                 volt_task_start, volt_task_destroy, volt_try_join, volt_cancel, volt_detach,
+//                 volt_wake, volt_waker_release, volt_result, volt_progress, volt_handle_*,
+//                 volt_group_collect, volt_group_fail_together, volt_group_cancel,
+//                 volt_group_cancel_one, volt_group_len, volt_now, volt_test_advance,
+//                 volt_test_hold, volt_delays_*, volt_interval_init, volt_interval_reset,
+//                 volt_token_* but for the wait, volt_addr_*, volt_local_addr, volt_peer_*,
+//                 volt_listen*, volt_sock_*, volt_set_*, volt_rt_close, volt_pollset_open,
+//                 volt_pollset_set, volt_udp_open, volt_mcast_*, volt_msg_info_*, volt_unix_*,
+//                 volt_socketpair, volt_pipe, volt_tty_*, volt_serial_open, volt_dir_next,
+//                 volt_signals_open, volt_process_signal, volt_process_adopt, volt_exit_text,
+//                 volt_stream_of, volt_copy_failed_at, volt_relay_*; of volt_mutex_*,
 //                 volt_rwlock_*, volt_sem_*, volt_once_*, volt_event_*, volt_wait_group_*,
 //                 volt_tracker_*, volt_notify_*, volt_barrier_*, volt_cond_*, volt_chan_*,
 //                 volt_queue_*, volt_oneshot_*, volt_bcast_*, volt_sub_*, volt_watch_* and
-//                 volt_watcher_* all but the waits; volt_queue_try_pop, volt_sub_* and
-//                 volt_watcher_* on one object by one thread at a time
+//                 volt_watcher_* all but the waits; volt_queue_try_pop*, volt_queue_len,
+//                 volt_sub_*, volt_watcher_* and volt_delays_* on one object by one thread at once
 //   plain thread  volt_run, volt_block_on, volt_rt_step, volt_join_sync, volt_pollset_wait_sync and
 //                 all others that end in _sync
-//   between steps volt_rt_deadline: on any thread, while no thread is inside volt_rt_step
+//   between steps volt_rt_deadline: on any thread, while none is inside volt_rt_step; with
+//                 .guest_is_asked only on the thread of the steps
 //   its own task  of a reader, a writer or a copier: volt_reader_*, volt_writer_*, volt_buffered,
 //                 volt_consume, volt_try_read_*, volt_put*, volt_vputf, volt_unflushed,
 //                 volt_copier_init, volt_copied, volt_relayer_init
@@ -357,10 +381,10 @@
 // task or not.
 //
 // Shared objects: any number of threads may use the same descriptor, token, waker, poll set, lock,
-// channel or runtime at once, except to create or destroy it. A handle, a group (except its
-// cancel), an interval, a subscription, a watcher and an address are for one thread at a time. So
-// volt_cancel on a handle must not run at the same time as a volt_join of that handle, which clears
-// it; to stop a task that another task joins, cancel a token or a group.
+// channel or runtime at once, except to create or destroy it. A handle, a group (except its length
+// and cancels), an interval, a delay queue, a subscription, a watcher and an address are for one
+// thread at a time. So volt_cancel on a handle must not run at the same time as a volt_join of that
+// handle, which clears it; to stop a task that another task joins, cancel a token or a group.
 // The state of a task needs no atomics: each poll sees the writes of the poll before, also on
 // another worker. Likewise a new task sees the writes before its spawn, and a join those of the
 // ended task. Other data shared by two tasks needs an atomic, or a lock.
@@ -393,20 +417,22 @@
 //
 // ---- memory
 // A task takes one slot: 64 bytes (48 with 32-bit pointers), its frame (48 or 32), and the rest of
-// its state; in a group 32 more; all rounded up to a size class, by a quarter at most. Slots come
-// from slabs of 64 KiB; each worker has a set of slabs per size, and 4 further sets serve spawns
-// from outside. A worker returns an empty slab to the system after two trims, one second apart, in
-// which it was not needed; it trims only while it works, and keeps one slab of each size. A state
-// of more than about 8,000 bytes has a mapping of its own, so that its spawn costs a system call:
-// keep large buffers apart. Waits, wake-ups, timers and readiness allocate nothing. Each descriptor
-// number in use takes 64 bytes of a table, in pages of 64. A runtime takes about 30 KiB, 8 KiB and
-// a thread stack per worker, 2 descriptors per worker, 1 for the watchdog if there are several
-// workers, and 1 more for a guest. The hook .alloc is called by any thread, but never under a lock.
+// its state; in a group 32 more, with options or a tag 48; all rounded up to a size class, by a
+// quarter at most. Slots come from slabs of 64 KiB; each worker has a set of slabs per size, and 4
+// further sets serve spawns from outside. A worker returns an empty slab to the system after two
+// trims, one second apart, in which it was not needed; it trims only while it works, and keeps one
+// slab of each size. A state of more than about 8,000 bytes has a mapping of its own, so that its
+// spawn costs a system call: keep large buffers apart. Waits, wake-ups, timers and readiness
+// allocate nothing. Each descriptor number in use takes 64 bytes of a table, in pages of 64. A
+// runtime takes about 30 KiB, 8 KiB and a thread stack per worker, 2 descriptors per worker, 1 for
+// the watchdog if there are several workers, and 1 more for a guest. The hook .alloc is called by
+// any thread, but never under a lock.
 //
 // ---- system calls, other than the one that a function is named after
 //   all workers idle    none
 //   worker that sleeps  epoll_pwait2 or epoll_wait; with several workers after checking for work
-//                       once more. The waking thread writes its eventfd, which the worker reads
+//                       once more. The waking thread writes its eventfd, which the worker reads.
+//                       With .spin_us epoll_wait repeatedly before that, for so long
 //   busy worker         epoll_wait after 255 polls or about 100 us; while a task that calls
 //                       volt_yield has the worker to itself, at each yield
 //   several workers     timerfd_settime when one leaves its sleep, and every 750 us while one is
@@ -444,8 +470,8 @@
 //
 // ---- limits
 // A poll that computes or blocks for long holds up its worker. An idle worker takes over its
-// descriptors, timers and queued tasks within 2 ms; it cannot if there is one worker, or if all are
-// stuck. A file on a disk counts as ready at all times: volt_read would block the worker,
+// descriptors, timers and queued tasks, but for bound ones, within 2 ms; it cannot if there is one
+// worker, or if all are stuck. A file on a disk is always ready: volt_read would block the worker,
 // volt_file_pread does not. A runtime has at most 1024 workers (more: -EINVAL), and descriptor
 // numbers below 4,194,304 (others: -EBADF). One await has at most 200 arms, a task 253 nested
 // shields and 65535 simultaneous waits (each child of volt_join_all counts); one more stops the
@@ -560,10 +586,10 @@
 //     of them wait for a worker, and the workers were awake for `busy_ns` in total.
 //  4. volt_dump lists every worker and every task, from any thread while the program runs, and from
 //     a crash handler. One line of it,
-//         task 2.0 client 7, 1.201 s old: waiting at chat.c:9 for readable fd 8, 1.201 s
-//     says: the number of the task; its volt_name, or else its function and where it was spawned;
-//     its age; its state and the line of its last await; the object that it waits for, and for how
-//     long. The other states are "running", "queued" (runnable) and "ended" (still referred to).
+//         task 2.0 client 7, tag 42, 1.201 s old: waiting at chat.c:9 for readable fd 8, 1.201 s
+//     says: its volt_task_id; its volt_name, or else its function and where it was spawned; its tag
+//     if it has one; its age; its state and the line of its last await; the object that it waits
+//     for, and for how long. Other states: "running", "queued" (runnable), "ended" (referred to).
 //  5. In gdb, examples/gdb/volt.py lists tasks and workers, also of a core file. By hand: the line
 //     of the await of a suspended function is its frame.node_.resume_line_.
 //
@@ -629,6 +655,7 @@
 //   VOLT_TRACE           the implementation file  0
 //   VOLT_TRACE_CAP       the implementation file  4096
 //   VOLT_USDT            the implementation file  1 if <sys/sdt.h> exists, else 0
+//   VOLT_TEST_CLOCK      the implementation file  0
 //
 // VOLT_IMPLEMENTATION compiles the implementation into the file that defines it. The include must
 // then come before those of the C library, because _GNU_SOURCE must be defined first.
@@ -691,6 +718,16 @@
 // volt_health. Polls longer than .slow_poll are logged. With 0 none of this is compiled in.
 //
 // VOLT_USDT=1 compiles in probes for perf, bpftrace and SystemTap (provider `volt`), a `nop` each.
+
+// VOLT_TEST_CLOCK=1 is for tests of code that depends on time. volt_now and all time limits of
+// tasks then follow a clock of the process, which begins at 1 s and stands still while a task runs.
+// When all tasks wait, it jumps to the next timer: a program that sleeps for an hour ends at once,
+// and each run with the same .seed repeats the same order of events. The clock does not jump while
+// a pool thread is at work, nor in a guest, nor between volt_test_hold(rt, 1) and
+// volt_test_hold(rt, 0); volt_test_advance moves it. It does jump while a task waits for another
+// process or a plain thread, whose answer then comes late: hold the clock in such a test. It serves
+// one runtime at a time, of one worker (.workers above 1: -EINVAL); `_sync` calls wait in real
+// time, and .spin_us has no effect.
 
 // VOLT_DEBUG=1 checks for misuse at run time, such as a wait outside an await, or a buffer on the
 // stack, and stops the program with file:line. If two files of a program have different values, the
@@ -827,6 +864,19 @@ typedef struct volt_frame {
 typedef struct volt_timer {
     volt__node node_;
 } volt_timer;
+// One deadline of a delay queue, and the queue; see volt_delays_set. Zero-valid. While a deadline
+// is queued, both must stay where they are in memory.
+typedef struct volt_delay {
+    struct volt_delay *next_, **link_; // link_: the pointer to this one; NULL if it is not queued
+    volt_time at_, due_;
+} volt_delay;
+typedef struct volt_delays {
+    volt_delay *slot_[16][16]; // 2 KiB on a 64-bit processor
+    volt_delay *ready_;
+    volt_time last_;
+    uint16_t levels_, occupied_[16];
+    uint32_t len_;
+} volt_delays;
 // The memory of one volt_with_token, in the state struct. Zero-valid; may be used again when the
 // await has ended.
 typedef struct volt_token_link {
@@ -1006,7 +1056,7 @@ typedef struct volt_chan {
     }
 #define VOLT_CHAN_INIT(buf_) VOLT__CHAN(buf_, sizeof(buf_) / sizeof((buf_)[0]))
 #define VOLT_CHAN_RENDEZVOUS(buf_) VOLT__CHAN(buf_, 0)
-enum { VOLT_CHAN_SENDER = 1, VOLT_CHAN_RECEIVER = 2 }; // sides, for volt_chan_retain and _release
+enum { VOLT_CHAN_SENDER = 1, VOLT_CHAN_RECEIVER = 2 }; // sides, for the _retain and _release calls
 
 // An unbounded queue, many to one. Each message contains a volt_queue_node, so that nothing is
 // allocated or copied. Zero-valid.
@@ -1017,9 +1067,10 @@ typedef struct volt_queue {
     void *word_;             // the node that was pushed last, and flags
     volt_queue_node *first_; // W receiver: nodes that it has taken already, in order
     uint32_t lock_;
+    uint32_t n_senders_;  // any, rmw [O2]: count of volt_queue_retain
     volt__node *waiters_; // under lock
 } volt_queue;
-#define VOLT_QUEUE_INIT { NULL, NULL, 0, NULL }
+#define VOLT_QUEUE_INIT { NULL, NULL, 0, 0, NULL }
 
 // A channel for one value. Zero-valid.
 typedef struct volt_oneshot {
@@ -1035,13 +1086,14 @@ typedef struct volt_bcast {
     uint32_t elem_, cap_; // once
     uint64_t sent_;       // under lock: number of messages so far
     uint32_t n_subs_;     // under lock
+    uint32_t n_senders_;  // under lock: count of volt_bcast_retain
     char *buf_;           // once
-    volt__node *waiters_; // under lock
+    volt__node *waiters_, *watchers_; // under lock; watchers_ are the waits for no subscriptions
 } volt_bcast;
 #define VOLT_BCAST_INIT(buf_)                                                       \
     {                                                                               \
         0, 0, (uint32_t)sizeof((buf_)[0]), (uint32_t)(sizeof(buf_) / sizeof((buf_)[0])), 0, 0, \
-            (char *)(buf_), NULL                                                    \
+            0, (char *)(buf_), NULL, NULL                                           \
     }
 // A subscription to a broadcast. For one thread at a time.
 typedef struct volt_sub {
@@ -1052,10 +1104,12 @@ typedef struct volt_sub {
 // A channel that holds only the newest value, in the variable that VOLT_WATCH_INIT is given.
 typedef struct volt_watch {
     uint32_t lock_, is_closed_, elem_, version_;
+    uint32_t n_senders_, n_receivers_; // under lock: counts of volt_watch_retain
     char *buf_;
-    volt__node *waiters_;
+    volt__node *waiters_, *watchers_; // under lock; watchers_ are the waits for the close
 } volt_watch;
-#define VOLT_WATCH_INIT(value_) { 0, 0, (uint32_t)sizeof(value_), 0, (char *)&(value_), NULL }
+#define VOLT_WATCH_INIT(value_) \
+    { 0, 0, (uint32_t)sizeof(value_), 0, 0, 0, (char *)&(value_), NULL, NULL }
 // A receiver of a watch, with the version that it has seen. It needs no closing. For one thread at
 // a time.
 typedef struct volt_watcher {
@@ -1095,7 +1149,7 @@ typedef struct volt_group {
     volt__task *live_, *done_, *done_last_; // under lock: members; results in order of completion
     int64_t error_;                         // under lock: first negative result since the last wait
     uint64_t n_spawned_;                    // under lock
-    uint32_t collects_, is_closing_;
+    uint32_t collects_, is_closing_, fails_together_;
 } volt_group;
 
 // The behaviour of volt_interval_next when ticks were missed.
@@ -1520,8 +1574,10 @@ typedef struct volt_trace_event {
     // "file:line" of the task's last wait, in PENDING of the wait that begins; NULL: there was
     // none
     const char *site;
-    // number of the task, which a dump writes as (task >> 32).(task & UINT32_MAX)
+    // id of the task, see volt_task_id
     uint64_t task;
+    // its tag; 0: it has none
+    uintptr_t tag;
     // a volt_trace_kind
     uint32_t kind;
     // index of the worker; UINT32_MAX: a thread that is not a worker of the runtime
@@ -1537,6 +1593,17 @@ typedef struct volt_tracer {
     void (*fn)(void *user, const volt_trace_event *e);
     void *user;
 } volt_tracer;
+
+// Called by each thread of the runtime at its start and at its end: to set its CPUs, its scheduling
+// policy or its name, or for data of its own. If fn is NULL, nothing is called.
+typedef struct volt_thread_hook {
+    // worker: its index; UINT32_MAX: a thread of the pool. is_start 0: the last call on this
+    // thread. Several threads call it at once. It may block, which delays the work of the thread,
+    // but must not call functions that take the runtime. The threads of volt_run and of a guest's
+    // steps are the application's: they do not call it.
+    void (*fn)(void *user, uint32_t worker, int is_start);
+    void *user; // must exist until volt_destroy has returned 0, or volt_run has returned
+} volt_thread_hook;
 
 // ---- measurements
 
@@ -1557,6 +1624,26 @@ typedef struct volt_health_report {
     // no poll is running
     const char *site;
 } volt_health_report;
+
+// ---- options of a spawn
+
+// Choices for one task, see volt_spawn_with. Zeroed memory gives those of volt_spawn.
+typedef struct volt_spawn_options {
+    // 1: only worker `worker` polls the task. The bound tasks of a worker run in the order in which
+    // they become runnable; see "order and placement" in >>manual
+    uint32_t is_bound;
+    // index of that worker, which must have been started: with .start_all_workers all are, unless
+    // a thread could not be started, which is logged
+    uint32_t worker;
+    // 1: the task runs ahead of others, but for at most 8 polls of a worker in a row while others
+    // wait (VOLT_URGENT_MAX)
+    uint32_t is_urgent;
+    // a number or pointer of the application, which volt does not interpret: dumps, traces and logs
+    // show it. 0: that of the spawning task, if any. Tasks that this task spawns by VOLT_SPAWN,
+    // VOLT_GROUP_SPAWN and their _WITH forms inherit it; those of the forms with a runtime, and of
+    // volt_task_create, do not
+    uintptr_t tag;
+} volt_spawn_options;
 
 // ---- configuration
 
@@ -1604,6 +1691,15 @@ typedef struct volt_config {
     volt_logger log;
     // with VOLT_TRACE
     volt_tracer tracer;
+    volt_thread_hook on_thread;
+    // how long an idle worker searches before it sleeps, in us, at most 1000000. 0: not at all. One
+    // worker at a time spins like that, and a guest never. A request that arrives during the spin
+    // is answered sooner, at the price of CPU time. A runtime that stays idle sleeps after one spin
+    uint32_t spin_us;
+    // with .is_guest. 1: one thread makes all steps, and calls volt_rt_deadline before each of its
+    // waits. To save system calls, the descriptor then does not become readable for tasks that this
+    // thread makes runnable between two steps, nor for those that a step has left
+    uint32_t guest_is_asked;
 } volt_config;
 
 // ---- counters
@@ -1937,6 +2033,13 @@ VOLT_API VOLT_POLL volt__with_token_end(volt_cx *cx, volt_token_link *l, volt_to
 // Returns 1 if the last await with this timer gave -ETIMEDOUT because of its limit, else 0: a
 // -ETIMEDOUT was then the result of the inner poll.
 static inline int volt_timer_fired(const volt_timer *t) { return t->node_.key_.was_timeout_ == 1; }
+// Moves the deadline of an await with this timer that is in progress, from its inner function or
+// from another arm of its task: a limit of silence around a whole exchange, which traffic pushes
+// back. `deadline` as in volt_before; VOLT_NEVER: no limit any more.
+//   where  : inside the task that awaits; not awaited
+//   returns: 0 | -ETIMEDOUT if the limit has cancelled the inner poll | -EINVAL if no await with
+//            this timer is in progress
+VOLT_API int volt_timer_reset(volt_cx *cx, volt_timer *t, volt_time deadline);
 // Cancels the inner poll when the token is cancelled, and does not try it once more before that.
 //   returns: the result of the inner poll, usually -ECANCELED once the token is cancelled
 //   wakes  : when the inner poll can go on, or when the token is cancelled
@@ -2008,14 +2111,14 @@ VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most);
 VOLT_API int volt_destroy(volt_rt *rt);
 // The descriptor of a guest. A runtime with .is_guest has no thread for worker 0: the application
 // adds this descriptor to its event loop, and calls volt_rt_step whenever the descriptor is
-// readable, which it is if a task or a timer is due. It is an epoll instance, and may be waited on,
-// for reading only, by poll(2), select(2) or another epoll.
+// readable, which it is if a task or a timer is due (but see .guest_is_asked). It is an epoll
+// instance, and may be waited on, for reading only, by poll(2), select(2) or another epoll.
 //   where  : any thread
 //   returns: the descriptor, which the runtime closes | -EINVAL without .is_guest
 VOLT_API int volt_rt_fd(const volt_rt *rt);
 // Makes one step of a guest: runs runnable tasks, for at most max_polls polls, and never blocks.
 // max_polls 0: runs until no task is runnable, which never happens if a task always yields. The
-// descriptor stays readable while more is due.
+// descriptor stays readable while more is due (but see .guest_is_asked).
 //   where  : plain thread; one thread at a time, not always the same
 //   returns: the number of polls | -ESHUTDOWN if all tasks have ended in a shutdown | -EBUSY if
 //            another thread is inside | -EDEADLK on a worker | -EINVAL without .is_guest | -ECHILD
@@ -2023,7 +2126,8 @@ VOLT_API int volt_rt_fd(const volt_rt *rt);
 VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls);
 // The time of the next step, for event loops that wait with a time limit in place of the
 // descriptor: the earliest deadline of the guest, or an earlier time if that is far away.
-//   where  : any thread, but not while a thread is inside volt_rt_step
+//   where  : any thread, but not while a thread is inside volt_rt_step; with .guest_is_asked only
+//            the thread that makes the steps
 //   returns: an absolute time | 0 if a step is due now | VOLT_NEVER if no timer is set, without
 //            .is_guest, or in a forked child
 VOLT_API volt_time volt_rt_deadline(volt_rt *rt);
@@ -2114,16 +2218,34 @@ VOLT_API VOLT__MUST int volt_rt_spawn(volt_rt *rt, volt_handle *h, volt_fn *fn, 
                                       size_t size);
 VOLT_API VOLT__MUST int volt_rt_spawn_at(volt_rt *rt, volt_handle *h, volt_fn *fn,
                                          const void *state, size_t size, const char *site);
+// The same, with choices for this task. options NULL: none. Macros:
+//     VOLT_SPAWN_WITH(cx, options, handle_or_NULL, fn, state)
+//     VOLT_RT_SPAWN_WITH(rt, options, handle_or_NULL, fn, state)
+//     VOLT_GROUP_SPAWN_WITH(cx, options, &group, fn, state)
+//   where  : as volt_spawn, volt_rt_spawn, volt_group_spawn
+//   returns: as those | -ENXIO if options->worker has not been started | -EINVAL: a task cannot be
+//            both bound and urgent
+//   memory : 48 bytes more (40 with 32-bit pointers), of which 32 (24) are those of a group's
+//            child; up to 48 bytes of padding if `size` is a multiple of 32. *options is copied. A
+//            spawn without options by a task that has a tag takes the same
+VOLT_API VOLT__MUST int volt_spawn_with(volt_cx *cx, const volt_spawn_options *options,
+                                        volt_handle *h, volt_fn *fn, const void *state, size_t size,
+                                        const char *site);
+VOLT_API VOLT__MUST int volt_rt_spawn_with(volt_rt *rt, const volt_spawn_options *options,
+                                           volt_handle *h, volt_fn *fn, const void *state,
+                                           size_t size, const char *site);
 // Starts a child of the group. Macro: VOLT_GROUP_SPAWN(cx, &group, fn, state).
 //   where  : inside a task: the owner of the group, or one of its children
-//   returns: as volt_spawn | -ECANCELED while the group is being closed
+//   returns: as volt_spawn | -ECANCELED while the group is being closed, or after a failure with
+//            volt_group_fail_together
 //   memory : as volt_spawn, and 32 bytes more. The functions do not know the type of the state:
 //            they align it to 16 bytes only
 VOLT_API VOLT__MUST int volt_group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
                                          size_t size);
 VOLT_API VOLT__MUST int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn,
                                             const void *state, size_t size, const char *site);
-VOLT_API VOLT__MUST int volt__group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn,
+VOLT_API VOLT__MUST int volt__group_spawn(volt_cx *cx, volt_group *g,
+                                          const volt_spawn_options *options, volt_fn *fn,
                                           const void *state, size_t size, size_t align,
                                           const char *site);
 // Creates a task whose state is filled in place, which saves the copy of a large state. The task
@@ -2157,7 +2279,16 @@ VOLT_API void volt_task_destroy(void *state);
 #  define VOLT_RT_SPAWN(rt_, h_, fn_, ...) \
       volt_rt_spawn_at((rt_), (h_), (fn_), VOLT__STATE(__VA_ARGS__), VOLT__SPAWN_SITE(fn_))
 #  define VOLT_GROUP_SPAWN(cx_, g_, fn_, ...) \
-      volt__group_spawn((cx_), (g_), (fn_), VOLT__STATE(__VA_ARGS__), \
+      volt__group_spawn((cx_), (g_), NULL, (fn_), VOLT__STATE(__VA_ARGS__), \
+                        __alignof__(__typeof__(__VA_ARGS__)), VOLT__SPAWN_SITE(fn_))
+#  define VOLT_SPAWN_WITH(cx_, options_, h_, fn_, ...) \
+      volt_spawn_with((cx_), (options_), (h_), (fn_), VOLT__STATE(__VA_ARGS__), \
+                      VOLT__SPAWN_SITE(fn_))
+#  define VOLT_RT_SPAWN_WITH(rt_, options_, h_, fn_, ...) \
+      volt_rt_spawn_with((rt_), (options_), (h_), (fn_), VOLT__STATE(__VA_ARGS__), \
+                         VOLT__SPAWN_SITE(fn_))
+#  define VOLT_GROUP_SPAWN_WITH(cx_, options_, g_, fn_, ...) \
+      volt__group_spawn((cx_), (g_), (options_), (fn_), VOLT__STATE(__VA_ARGS__), \
                         __alignof__(__typeof__(__VA_ARGS__)), VOLT__SPAWN_SITE(fn_))
 #endif
 
@@ -2191,6 +2322,16 @@ VOLT_API void volt_cancel(const volt_handle *h);
 VOLT_API void volt_detach(volt_handle *h);
 // Returns 1 if the handle refers to a task, 0 if it is empty.
 static inline int volt_handle_is_set(const volt_handle *h) { return h->task_ != NULL; }
+// The id of the calling task, or of that of a handle. A dump and a trace write it as two numbers,
+// (id >> 32).(id & UINT32_MAX). No two tasks of a runtime have the same one at the same time; once
+// a task has ended and is released, a new one may get its id.
+//   where  : volt_task_id inside a task, volt_handle_id on any thread
+//   returns: the id | volt_handle_id: 0 if the handle is empty
+VOLT_API uint64_t volt_task_id(const volt_cx *cx);
+VOLT_API uint64_t volt_handle_id(const volt_handle *h);
+// The tag of the calling task, see volt_spawn_options. 0: it has none.
+//   where  : inside a task
+VOLT_API uintptr_t volt_task_tag(const volt_cx *cx);
 // Lets other tasks run: the task is queued again behind all tasks of its worker. If there are none,
 // one from the shared queue or inbox runs first, or else those whose event or timer is due.
 //   returns: 0
@@ -2204,7 +2345,7 @@ static inline VOLT_POLL volt_yield(volt_cx *cx) {
     }
     if (node->kind_ != VOLT__FRESH) return volt__yield(cx);
     node->kind_ = VOLT__YIELD;
-    cx->wait_ |= VOLT__REQUEUE;
+    cx->wait_ = VOLT__REQUEUE; // the wait of another arm need not be kept
     return volt_pending();
 }
 // Ends only when it is cancelled: for the place of an arm that is switched off.
@@ -2275,8 +2416,9 @@ VOLT_API VOLT_POLL volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int
 // Calls fn(arg), which may block, on this thread, in the middle of the poll. Another thread takes
 // over the worker until fn has returned, so that no other task has to wait. During fn the thread
 // counts as a plain thread: fn may call the functions for plain threads, has no volt_cx, and must
-// not wait for the end of its own task, as volt_shutdown without a time limit would. If no thread
-// can be started, fn is called nevertheless, and the queued tasks move to other workers.
+// not wait for the end of its own task, as volt_shutdown without a time limit would, nor for tasks
+// that are bound to its worker. If no thread can be started, fn is called nevertheless, and the
+// queued tasks, except the bound ones, move to other workers.
 //
 // In three cases the thread still counts as a worker, so that calls that wait for tasks return
 // -EDEADLK: in worker 0 of a guest; under VOLT_SINGLE_THREAD; and if no thread can be started and
@@ -2371,6 +2513,11 @@ VOLT_API int volt_dir_next(const void *buf, size_t len, size_t *at, volt_dir_ent
 // first negative result is kept, for volt_group_wait.
 //   where  : any thread, before the first spawn
 VOLT_API void volt_group_collect(volt_group *g);
+// Makes the group cancel its other children when one of them ends with a negative result. From then
+// on spawns into the group give -ECANCELED, until a volt_group_wait has returned that result or the
+// group was closed.
+//   where  : any thread, before the first spawn
+VOLT_API void volt_group_fail_together(volt_group *g);
 // Waits until all children have ended. If the wait is cancelled, the children run on.
 //   returns: 0 | the first negative result of a child since the last wait
 VOLT_API VOLT_POLL volt_group_wait(volt_cx *cx, volt_group *g);
@@ -2379,9 +2526,23 @@ VOLT_API VOLT_POLL volt_group_wait(volt_cx *cx, volt_group *g);
 //   returns: the result of a child | -ENOENT if no child and no result is left | -EINVAL without
 //            volt_group_collect
 VOLT_API VOLT_POLL volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id);
+// Takes the next result without waiting.
+//   where  : the owner
+//   returns: 0 with it in *result and *id; NULL: not wanted | -EAGAIN: none yet | -ENOENT, -EINVAL
+//            as volt_group_next
+VOLT_API VOLT__MUST int volt_group_try_next(volt_cx *cx, volt_group *g, int64_t *result,
+                                            uint64_t *id);
+// The number of children that have not ended.
+//   where  : any thread, while the memory of the group exists
+VOLT_API uint32_t volt_group_len(volt_group *g);
 // Cancels all children that have been spawned so far, and none that is spawned later.
 //   where  : any thread, while the memory of the group exists
 VOLT_API void volt_group_cancel(volt_group *g);
+// Cancels one child, by its id as volt_group_next reports it. Takes time in proportion to the
+// number of children that run.
+//   where  : any thread, while the memory of the group exists
+//   returns: 0 | -ENOENT if it has ended, or there was none
+VOLT_API int volt_group_cancel_one(volt_group *g, uint64_t id);
 // Cancels all children and waits until they have ended, without a time limit. Cannot be cancelled
 // itself. The group may be used again after it.
 //   returns: 0
@@ -2389,9 +2550,61 @@ VOLT_API VOLT_POLL volt_group_close(volt_cx *cx, volt_group *g);
 
 // ---- time
 
-// The current time of CLOCK_MONOTONIC.
+// The current time of CLOCK_MONOTONIC; with VOLT_TEST_CLOCK that of the test clock.
 //   where  : any thread
 VOLT_API volt_time volt_now(void);
+// Rounds a time up, by at most `slack`, so that nearby times coincide: sleeps that end together
+// cost one wake-up of a worker. For times that need not be exact:
+//     VOLT_AWAIT(volt_sleep_until(cx, volt_coalesce(volt_now() + VOLT_S(30), VOLT_S(1))));
+//   where  : any thread
+//   returns: a time in [until, until + slack] | `until` itself if that is negative or VOLT_NEVER,
+//            or `slack` is not positive
+static inline volt_time volt_coalesce(volt_time until, volt_time slack) {
+    volt_time span = 1;
+    if (slack < 1 || until < 0 || until > VOLT_NEVER - slack) return until;
+    while (span <= slack / 2) span *= 2; // the greatest power of two up to slack
+    volt_time later = until + span - 1;
+    return later - later % span;
+}
+// A delay queue holds many deadlines of one task, such as those of its connections, and reports the
+// ones that have passed. It costs less than a task, or a timer, for each of them, and moving a
+// deadline to a later time costs one store. The functions do not wait: the task sleeps until
+// volt_delays_next, or passes that time to volt_before. See "many deadlines in one task" in
+// examples/README.md.
+//
+// Adds a deadline, or moves one that is queued to another time.
+//   where  : any thread, for each queue one at a time
+//   memory : none is allocated. *d and *q must stay in place until *d is taken or removed
+VOLT_API void volt_delays_set(volt_delays *q, volt_delay *d, volt_time due);
+// Removes a deadline. Does nothing if it is not queued.
+//   where  : as volt_delays_set
+VOLT_API void volt_delays_remove(volt_delays *q, volt_delay *d);
+// Takes a deadline that is due at the time `now`, which must not be earlier than in a call before:
+// the earliest one. Those that were set to a time before the `now` of an earlier call come first,
+// in any order.
+//   where  : as volt_delays_set
+//   returns: that deadline, which is not queued any more | NULL if none is due
+VOLT_API volt_delay *volt_delays_take(volt_delays *q, volt_time now);
+// The time at which to call volt_delays_take next, until it returns NULL. It is never later than
+// the first deadline that has not passed, but may be earlier: then none is taken, and the next time
+// is later.
+//   where  : as volt_delays_set
+//   returns: the time | VOLT_NEVER if there is no deadline
+VOLT_API volt_time volt_delays_next(const volt_delays *q);
+// The number of deadlines in the queue; and 1 if a deadline is in a queue, else 0.
+//   where  : as volt_delays_set
+static inline uint32_t volt_delays_len(const volt_delays *q) { return q->len_; }
+static inline int volt_delay_is_queued(const volt_delay *d) { return d->link_ != NULL; }
+// Moves the test clock forward by `by` ns, and lets the tasks run whose timers are due then. In a
+// guest they run in its next step.
+//   where  : any thread
+//   returns: 0 | -EINVAL if `by` is negative | -ENOSYS without VOLT_TEST_CLOCK | -ECHILD in a
+//            forked child
+VOLT_API int volt_test_advance(volt_rt *rt, volt_time by);
+// hold 1: from now on the test clock moves by volt_test_advance only. 0: it jumps again.
+//   where  : any thread
+//   returns: 0 | -ENOSYS without VOLT_TEST_CLOCK | -ECHILD in a forked child
+VOLT_API int volt_test_hold(volt_rt *rt, int hold);
 // Sleeps for a duration, or until an absolute time; returns at once if the time has passed
 // already. A sleep never ends early. In debug builds a duration of 1 to 999 ns, which is probably
 // a forgotten VOLT_MS, stops the program.
@@ -2402,6 +2615,10 @@ VOLT_API VOLT_POLL volt_sleep_until(volt_cx *cx, volt_time deadline);
 // choose another behaviour than VOLT_MISSED_BURST.
 //   where  : any thread
 VOLT_API void volt_interval_init(volt_interval *iv, volt_time period);
+// Sets the time of the next tick; those after it follow by the period. Must not be called while a
+// volt_interval_next of this interval waits.
+//   where  : any thread
+VOLT_API void volt_interval_reset(volt_interval *iv, volt_time next);
 // Waits for the next tick.
 //   returns: the number of ticks that this result stands for: 1, or with VOLT_MISSED_SKIP 1 or
 //            more | -EINVAL without volt_interval_init, or if the period is not positive
@@ -2419,8 +2636,9 @@ VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
 //
 // A caller that a wait or a `try_` function has let through, by any result but -EAGAIN,
 // -ECANCELED, -ETIMEDOUT, -EDEADLK and -EINVAL, may free the object, if no other caller will use
-// it. A result of a function that only asks (is_set, is_done, is_closed, count, available, len)
-// does not permit that: the thread that has made the change may still be using the object.
+// it. A result of a function that only asks (is_set, is_done, is_closed, has_value, has_new, count,
+// available, len, subs) does not permit that: the thread that has made the change may still use the
+// object.
 
 // Locks a mutex. The holder may await before it unlocks, but must not lock it again: it would wait
 // for itself, and a debug build stops the program. Unfair: an arriving caller may take a free lock
@@ -2469,6 +2687,8 @@ VOLT_API uint32_t volt_sem_available(const volt_sem *s);
 // Closes the semaphore for good: every acquire returns -EPIPE, even if permits are free. A release
 // is still counted.
 VOLT_API void volt_sem_close(volt_sem *s);
+// Returns 1 if the semaphore is closed, else 0.
+VOLT_API int volt_sem_is_closed(const volt_sem *s);
 
 // Begins work that is done once. The first caller does it, and may await during it; others wait.
 //     VOLT_AWAIT(c->rc, volt_once_begin(cx, &once));
@@ -2510,12 +2730,18 @@ VOLT_API void volt_wait_group_done(volt_wait_group *g);
 //   Order  : all that was done before the last leave is visible
 VOLT_API VOLT_POLL volt_tracker_wait(volt_cx *cx, volt_tracker *t);
 VOLT_API VOLT__MUST int volt_tracker_wait_sync(volt_tracker *t, volt_time at_most);
-// Enters or leaves the tracker, or closes it to further enters, for good. The program stops at a
-// leave without an enter.
+// Enters or leaves the tracker. The program stops at a leave without an enter.
 //   returns: 0 | -EPIPE if the tracker is closed | -EOVERFLOW if 2^30 - 1 are inside
 VOLT_API VOLT__MUST int volt_tracker_enter(volt_tracker *t);
 VOLT_API void volt_tracker_leave(volt_tracker *t);
+// Closes the tracker to new users, or opens it to them again. A wait that has been let through
+// returns 0 also if the tracker was opened again in the meantime.
 VOLT_API void volt_tracker_close(volt_tracker *t);
+VOLT_API void volt_tracker_reopen(volt_tracker *t);
+// Returns 1 if the tracker is closed, else 0.
+VOLT_API int volt_tracker_is_closed(const volt_tracker *t);
+// The number that are inside, which may have changed by the time of the return.
+VOLT_API uint32_t volt_tracker_len(const volt_tracker *t);
 
 // Waits for a notification. A notification that finds no waiter is kept for the next wait, but at
 // most one is kept.
@@ -2605,6 +2831,12 @@ VOLT_API VOLT_POLL volt_chan_send(volt_cx *cx, volt_chan *c, const void *v, size
 VOLT_API VOLT__MUST int volt_chan_try_send(volt_chan *c, const void *v, size_t size);
 VOLT_API VOLT__MUST int volt_chan_send_sync(volt_chan *c, const void *v, size_t size,
                                             volt_time at_most);
+// Sends a copy of *v without waiting, also ahead of sends that wait. If no slot is free, it
+// replaces the oldest message, which is copied to *old; NULL: not wanted.
+//   returns: 0 | 1 if it has replaced a message | -EPIPE | -EINVAL as volt_chan_send | -EAGAIN if
+//            each message is on its way to a receiver already, if all slots are reserved, or in a
+//            rendezvous if no receiver waits
+VOLT_API int volt_chan_force_send(volt_chan *c, const void *v, size_t size, void *old);
 // Receives the oldest message into *v.
 //   returns: 1 | 0 if the channel is closed and drained | -EINVAL if `size` is not that of an
 //            element
@@ -2654,6 +2886,9 @@ VOLT_API VOLT__MUST int volt_chan_wait_closed_sync(volt_chan *c, volt_time at_mo
 // retain.
 VOLT_API void volt_chan_retain(volt_chan *c, int side);
 VOLT_API void volt_chan_release(volt_chan *c, int side);
+// Retains a side only if it has users: for a holder that must not keep the channel open on its own.
+//   returns: 0 | -EPIPE if a side that is named has no users, or the channel is closed
+VOLT_API VOLT__MUST int volt_chan_try_retain(volt_chan *c, int side);
 // The number of messages in the buffer now, and the capacity, which is 0 for a rendezvous.
 VOLT_API uint32_t volt_chan_len(volt_chan *c);
 VOLT_API uint32_t volt_chan_cap(const volt_chan *c);
@@ -2671,8 +2906,29 @@ VOLT_API VOLT_POLL volt_queue_pop(volt_cx *cx, volt_queue *q, volt_queue_node **
 VOLT_API VOLT__MUST int volt_queue_try_pop(volt_queue *q, volt_queue_node **out);
 VOLT_API VOLT__MUST int volt_queue_pop_sync(volt_queue *q, volt_queue_node **out,
                                             volt_time at_most);
+// Receives up to n messages at once: the addresses of their nodes, oldest first, to the array out.
+// Waits until there is one.
+//   where  : as volt_queue_pop
+//   returns: the number of messages, 1 or more | 0 as volt_queue_pop | -EINVAL if n is 0
+VOLT_API VOLT_POLL volt_queue_pop_n(volt_cx *cx, volt_queue *q, volt_queue_node **out, uint32_t n);
+VOLT_API VOLT__MUST int volt_queue_try_pop_n(volt_queue *q, volt_queue_node **out, uint32_t n);
+VOLT_API VOLT__MUST int volt_queue_pop_n_sync(volt_queue *q, volt_queue_node **out, uint32_t n,
+                                              volt_time at_most);
 // Closes the queue for good, from either side. Messages in it are still received.
 VOLT_API void volt_queue_close(volt_queue *q);
+// Returns 1 if the queue is closed, else 0.
+VOLT_API int volt_queue_is_closed(const volt_queue *q);
+// Counts the senders: the release that brings the count to 0 closes the queue. The program stops at
+// a release without a retain.
+VOLT_API void volt_queue_retain(volt_queue *q);
+VOLT_API void volt_queue_release(volt_queue *q);
+// Retains the queue only if it has senders, as volt_chan_try_retain does.
+//   returns: 0 | -EPIPE if it has none, or is closed
+VOLT_API VOLT__MUST int volt_queue_try_retain(volt_queue *q);
+// The number of messages in the queue, through which the call walks. Pushes may have added to it by
+// the time of the return.
+//   where  : as volt_queue_pop
+VOLT_API size_t volt_queue_len(const volt_queue *q);
 
 // Sends the value. Never waits.
 //   where  : any thread, one at a time
@@ -2693,6 +2949,8 @@ VOLT_API void volt_oneshot_close(volt_oneshot *o);
 // Returns 1 if there is no value and none will come, because the oneshot was closed or the value
 // was received; else 0.
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o);
+// Returns 1 if there is a value that was not received, else 0.
+VOLT_API int volt_oneshot_has_value(const volt_oneshot *o);
 // Waits until the oneshot is closed or its value was sent: for a sender that gives up its work
 // once the value is no longer wanted.
 //   returns: 0
@@ -2706,6 +2964,18 @@ VOLT_API VOLT__MUST int volt_oneshot_wait_closed_sync(volt_oneshot *o, volt_time
 VOLT_API int volt_bcast_send(volt_bcast *b, const void *v, size_t size);
 // Closes the broadcast for good. Messages in the buffer are still received.
 VOLT_API void volt_bcast_close(volt_bcast *b);
+// Returns 1 if the broadcast is closed, else 0.
+VOLT_API int volt_bcast_is_closed(volt_bcast *b);
+// Counts the senders: the release that brings the count to 0 closes the broadcast. The program
+// stops at a release without a retain.
+VOLT_API void volt_bcast_retain(volt_bcast *b);
+VOLT_API void volt_bcast_release(volt_bcast *b);
+// The number of subscriptions that are open.
+VOLT_API uint32_t volt_bcast_subs(volt_bcast *b);
+// Waits until no subscription is open: for a sender whose messages are then no longer wanted.
+//   returns: 0
+VOLT_API VOLT_POLL volt_bcast_wait_no_subs(volt_cx *cx, volt_bcast *b);
+VOLT_API VOLT__MUST int volt_bcast_wait_no_subs_sync(volt_bcast *b, volt_time at_most);
 // Opens a subscription, which receives the messages that are sent from now on; or closes it, which
 // does nothing if it is not open. A volt_sub is for one task or thread at a time.
 //   memory : *b must exist until the subscription is closed
@@ -2720,6 +2990,10 @@ VOLT_API VOLT__MUST int volt_sub_try_recv(volt_sub *s, void *v, size_t size);
 VOLT_API VOLT__MUST int volt_sub_recv_sync(volt_sub *s, void *v, size_t size, volt_time at_most);
 // The number of messages that this subscription has lost since the last call.
 VOLT_API uint64_t volt_sub_lost(volt_sub *s);
+// The number of messages that were sent and that this subscription has not received. If they are
+// more than the broadcast keeps, the next receive gives -EOVERFLOW. The program stops if the
+// subscription is not open.
+VOLT_API uint64_t volt_sub_len(const volt_sub *s);
 
 // Sets the value to a copy of *v. Never waits.
 //   returns: 0 | -EPIPE if the watch is closed | -EINVAL if `size` is not that of the value
@@ -2732,10 +3006,24 @@ VOLT_API int volt_watch_set_if(volt_watch *w, const void *v, size_t size, uint32
 VOLT_API int volt_watch_get(volt_watch *w, void *v, size_t size, uint32_t *version_or_null);
 // Closes the watch for good. The last value can still be received.
 VOLT_API void volt_watch_close(volt_watch *w);
+// Returns 1 if the watch is closed, else 0.
+VOLT_API int volt_watch_is_closed(volt_watch *w);
+// Waits until the watch is closed.
+//   returns: 0
+VOLT_API VOLT_POLL volt_watch_wait_closed(volt_cx *cx, volt_watch *w);
+VOLT_API VOLT__MUST int volt_watch_wait_closed_sync(volt_watch *w, volt_time at_most);
+// Counts the users of one side, as volt_chan_retain does: the last release of a side closes the
+// watch.
+VOLT_API void volt_watch_retain(volt_watch *w, int side);
+VOLT_API void volt_watch_release(volt_watch *w, int side);
 // Begins to watch. The current value counts as seen. A volt_watcher is for one task or thread at a
 // time, and needs no closing.
 //   memory : *w must exist while the watcher is used
 VOLT_API void volt_watcher_open(volt_watcher *r, volt_watch *w);
+// Tells whether the value has been set since this watcher last saw it. The program stops if the
+// watcher was not opened.
+//   returns: 1 if it has, also if the watch is closed | else 0, or -EPIPE if the watch is closed
+VOLT_API int volt_watcher_has_new(const volt_watcher *r);
 // Waits for a value that this watcher has not seen, and copies the newest one to *v. The program
 // stops if the watcher was not opened.
 //   returns: 1 | 0 if the watch is closed and the value was seen | -EINVAL if `size` is not that
@@ -3329,7 +3617,8 @@ VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p);
 //==================================================================================================
 // >>cxx  spawning from C++
 //==================================================================================================
-// VOLT_SPAWN, VOLT_RT_SPAWN and VOLT_GROUP_SPAWN for C++, with the contracts of >>api. The state is
+// VOLT_SPAWN, VOLT_RT_SPAWN, VOLT_GROUP_SPAWN and their forms with options for C++, with the
+// contracts of >>api. The state is
 // passed as an lvalue or a temporary. Its type must be a plain struct (trivially copyable, standard
 // layout) with `volt_frame frame` as its first member, and with an alignment of at most
 // VOLT_STATE_ALIGN; anything else does not compile. A task reaches C++ objects by pointers in its
@@ -3356,7 +3645,25 @@ template <class T>
 VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const char *site,
                                const T &s) {
     VOLT__CXX_STATE(T);
-    return volt__group_spawn(cx, g, fn, &s, sizeof s, alignof(T), site);
+    return volt__group_spawn(cx, g, NULL, fn, &s, sizeof s, alignof(T), site);
+}
+template <class T>
+VOLT__MUST int volt__spawn_cxx(volt_cx *cx, const volt_spawn_options *o, volt_handle *h,
+                               volt_fn *fn, const char *site, const T &s) {
+    VOLT__CXX_STATE(T);
+    return volt_spawn_with(cx, o, h, fn, &s, sizeof s, site);
+}
+template <class T>
+VOLT__MUST int volt__spawn_cxx(volt_rt *rt, const volt_spawn_options *o, volt_handle *h,
+                               volt_fn *fn, const char *site, const T &s) {
+    VOLT__CXX_STATE(T);
+    return volt_rt_spawn_with(rt, o, h, fn, &s, sizeof s, site);
+}
+template <class T>
+VOLT__MUST int volt__spawn_cxx(volt_cx *cx, const volt_spawn_options *o, volt_group *g, volt_fn *fn,
+                               const char *site, const T &s) {
+    VOLT__CXX_STATE(T);
+    return volt__group_spawn(cx, g, o, fn, &s, sizeof s, alignof(T), site);
 }
 #  define VOLT_SPAWN(cx_, h_, fn_, ...) \
       volt__spawn_cxx((cx_), static_cast<volt_handle *>(h_), (fn_), VOLT__SPAWN_SITE(fn_), \
@@ -3366,6 +3673,14 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
                       __VA_ARGS__)
 #  define VOLT_GROUP_SPAWN(cx_, g_, fn_, ...) \
       volt__spawn_cxx((cx_), (g_), (fn_), VOLT__SPAWN_SITE(fn_), __VA_ARGS__)
+#  define VOLT_SPAWN_WITH(cx_, options_, h_, fn_, ...) \
+      volt__spawn_cxx((cx_), (options_), static_cast<volt_handle *>(h_), (fn_), \
+                      VOLT__SPAWN_SITE(fn_), __VA_ARGS__)
+#  define VOLT_RT_SPAWN_WITH(rt_, options_, h_, fn_, ...) \
+      volt__spawn_cxx((rt_), (options_), static_cast<volt_handle *>(h_), (fn_), \
+                      VOLT__SPAWN_SITE(fn_), __VA_ARGS__)
+#  define VOLT_GROUP_SPAWN_WITH(cx_, options_, g_, fn_, ...) \
+      volt__spawn_cxx((cx_), (options_), (g_), (fn_), VOLT__SPAWN_SITE(fn_), __VA_ARGS__)
 #endif
 #endif // VOLT_H
 
@@ -3400,6 +3715,10 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, volt_group *g, volt_fn *fn, const ch
 #  define VOLT_USDT 0
 #endif
 #if VOLT_USDT
+// Of the default, "nor", clang takes the memory operand, and stores each argument before its probe.
+#  if defined(__clang__) && !defined(STAP_SDT_ARG_CONSTRAINT)
+#    define STAP_SDT_ARG_CONSTRAINT nr
+#  endif
 #  include <sys/sdt.h>
 #endif
 #ifndef VOLT_SINGLE_THREAD
@@ -3455,7 +3774,9 @@ extern "C" {
 //   >>finish     the end of a task: join word, group, completion
 //   >>poll       one poll of one task
 //   >>watchdog   a one-shot timer that finds stuck workers
-//   >>worker     the loop of a worker: maintenance, events, search, park
+//   >>upkeep     measurement of polls, housekeeping
+//   >>sleep      until when a parked worker sleeps, the test clock
+//   >>worker     the loop of a worker: events, search, park
 //   >>handoff    a worker whose thread blocks goes to another thread
 //   >>start      starting workers
 //   >>guest      worker 0 carried by the application's own thread
@@ -3464,6 +3785,7 @@ extern "C" {
 //   >>spawn      spawning, handles, wakers
 //   >>leaf       the contract of a leaf, and the wait that all primitives share
 //   >>time       sleep, interval, join, time limits
+//   >>delays     delay queues: many deadlines of one task
 //   >>scopes     shields, tokens, groups
 //   >>sema       mutex, rwlock, semaphore, once
 //   >>waitword   event, wait group, tracker; notify, barrier, condition variable
@@ -3534,12 +3856,20 @@ extern "C" {
 //                  first; thieves take the oldest.
 //   injector       The shared queue of tasks that come from outside the workers, or that no ring
 //                  has room for. An inbox is the same for one worker, with .placement.
+//   bound task     A task that one worker alone polls. It waits in the bound queue of that worker.
+//   urgent lane    The shared queue of urgent tasks, which run ahead of others.
+//   route          To put a task into a bound queue or the urgent lane, in place of a ring.
+//   extra          A record near the end of the slot of a task that has a tag, or is bound or
+//                  urgent.
 //   claim          Exclusive possession won by one RMW: of tasks in a ring, a parked worker, the
 //                  watchdog's timer, or a select that a rendezvous completes.
 //   pusher         The thread that has put a task into a queue, and may have to wake a worker.
 //   searching      The state of a worker that looks for tasks to steal.
 //   parked         The state of a worker that sleeps in its reactor. Its bit in volt__idle is set.
 //   event poll     One pass of a worker over its reactor and its wheel.
+//   spin           To search for .spin_us before parking.
+//   delay queue    The deadlines of one task, in a radix queue: volt_delays.
+//   test clock     The clock of VOLT_TEST_CLOCK, which jumps when all tasks wait.
 //   watchdog       A timer that runs while any worker is awake. A worker whose count of event polls
 //                  stands still between two scans is stuck, and is rescued: others take its work.
 //   parker         A futex word on which one thread sleeps. A worker is unparked by its eventfd.
@@ -3591,10 +3921,11 @@ extern "C" {
 // that). Tests define the macros below to replace the system by a simulated one, by one that
 // injects faults, or by a model checker.
 //
-// The only variable is the current worker of each thread, and no function takes a lock: any thread
-// may call any of them. Where the kernel lacks a call or a flag, a function uses an older one. If
-// there is no older one (membarrier, the fork word), the function fails, and its caller does
-// without. So no other section depends on the version of the kernel.
+// The only variables are the current worker of each thread and the test clock, and no function but
+// those of the test clock takes a lock: any thread may call any of them. Where the kernel lacks a
+// call or a flag, a function uses an older one. If there is no older one (membarrier, the fork
+// word), the function fails, and its caller does without. So no other section depends on the
+// version of the kernel.
 #ifndef VOLT_SYS // a system call, or a libc call that can fail: VOLT_SYS(read, fd, buf, len)
 #  define VOLT_SYS(name_, ...) name_(__VA_ARGS__)
 #endif
@@ -3606,9 +3937,21 @@ extern "C" {
 static __thread volt__worker *volt__tls;
 #  define VOLT_TLS_GET() volt__tls
 #  define VOLT_TLS_SET(w_) (volt__tls = (w_))
+#  define VOLT_TLS_MARK() ((uintptr_t)&volt__tls) // not 0, and of this thread alone
+#endif
+#ifndef VOLT_TEST_CLOCK
+#  define VOLT_TEST_CLOCK 0
+#endif
+#if VOLT_TEST_CLOCK
+#  define VOLT_NOW_NS() volt__test_clock_now()
+#  define VOLT_REAL_NS() volt__sys_now()
+static volt_time volt__test_clock_now(void); // below
 #endif
 #ifndef VOLT_NOW_NS
 #  define VOLT_NOW_NS() volt__sys_now()
+#endif
+#ifndef VOLT_REAL_NS // the clock of threads that wait, which no test clock stops
+#  define VOLT_REAL_NS() VOLT_NOW_NS()
 #endif
 #ifndef VOLT_FUTEX_WAIT // 0 or -errno; deadline: an absolute CLOCK_MONOTONIC time or VOLT_NEVER
 #  define VOLT_FUTEX_WAIT(word_, expect_, deadline_) volt__sys_futex_wait(word_, expect_, deadline_)
@@ -3649,7 +3992,6 @@ static __thread volt__worker *volt__tls;
 #endif
 
 #define VOLT__ALIGN(n_) __attribute__((aligned(n_)))
-#define VOLT__HOT inline __attribute__((always_inline)) // for code that runs once per poll
 #define VOLT__LIKELY(c_) __builtin_expect(!!(c_), 1)
 #define VOLT__UNLIKELY(c_) __builtin_expect(!!(c_), 0)
 #define VOLT__CONTAINER(type_, member_, p_) \
@@ -4114,6 +4456,56 @@ static int volt__sys_signal_set(sigset_t *set, const int *list, size_t n) {
 }
 #endif
 
+// ---- the test clock
+#if VOLT_TEST_CLOCK
+typedef struct volt__test_clock_state {
+#ifndef VOLT_SINGLE_THREAD
+    pthread_mutex_t lock; // a time is wider than an atomic word of some processors
+#endif
+    volt_time now;        // under lock
+    int is_held;          // under lock
+} volt__test_clock_state;
+#ifdef VOLT_SINGLE_THREAD
+static volt__test_clock_state volt__test_clock = { 1000000000, 0 };
+static inline void volt__test_clock_lock(void) {}
+static inline void volt__test_clock_unlock(void) {}
+#else
+static volt__test_clock_state volt__test_clock = { PTHREAD_MUTEX_INITIALIZER, 1000000000, 0 };
+static inline void volt__test_clock_lock(void) { pthread_mutex_lock(&volt__test_clock.lock); }
+static inline void volt__test_clock_unlock(void) { pthread_mutex_unlock(&volt__test_clock.lock); }
+#endif
+static volt_time volt__test_clock_now(void) {
+    volt__test_clock_lock();
+    volt_time now = volt__test_clock.now;
+    volt__test_clock_unlock();
+    return now;
+}
+
+// Never moves back.
+static void volt__test_clock_move(volt_time to) {
+    volt__test_clock_lock();
+    if (to > volt__test_clock.now) volt__test_clock.now = to;
+    volt__test_clock_unlock();
+}
+static void volt__test_clock_advance(volt_time by) {
+    volt__test_clock_lock();
+    volt_time left = VOLT_NEVER - volt__test_clock.now;
+    volt__test_clock.now += by < left ? by : left;
+    volt__test_clock_unlock();
+}
+static void volt__test_clock_hold(int hold) {
+    volt__test_clock_lock();
+    volt__test_clock.is_held = hold;
+    volt__test_clock_unlock();
+}
+static int volt__test_clock_is_held(void) {
+    volt__test_clock_lock();
+    int held = volt__test_clock.is_held;
+    volt__test_clock_unlock();
+    return held;
+}
+#endif
+
 //==================================================================================================
 // >>tunables  bounds, bit widths and thresholds; tests shrink them
 //==================================================================================================
@@ -4143,6 +4535,9 @@ static int volt__sys_signal_set(sigset_t *set, const int *list, size_t n) {
 #endif
 #ifndef VOLT_TICK_NS
 #  define VOLT_TICK_NS 62500 // one slot of the lowest level of a timer wheel
+#endif
+#ifndef VOLT_URGENT_MAX
+#  define VOLT_URGENT_MAX 8 // most consecutive polls of urgent tasks by one worker
 #endif
 #ifndef VOLT_FIRE_MAX
 #  define VOLT_FIRE_MAX 64 // most timers handled per hold of a wheel's lock
@@ -4301,6 +4696,7 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 //  [F3]  event: seq store                 operation: seq load            newer readiness         MP
 //  [I1]  queue push, then fence           park: bit, then fence          "queued" vs "asleep"    SB
 //  [I2]  claim, park: bit, searching      park, claim, begin/end_search  the parked worker       MP
+//  [I3]  bound push, then fence           park: bit, then fence          "queued" vs "asleep"    SB
 //  [W1]  watchdog claim: bit, then fence  watchdog take: cas, then fence "awake" vs "disarmed"   SB
 //  [W2]  watchdog claim: cas 0 -> 1       watchdog take: cas 1 -> 0      which thread scans      MP
 //  [R1]  worker start: started store      volt__started: load            the worker's memory     MP
@@ -4311,6 +4707,7 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 //  [G2]  waitword change: word cas        waitword check, wait: load     writes before it        MP
 //  [G3]  notify one, all: word rmw        notify wait: word load, cas    writes before it        MP
 //  [O1]  queue put: word cas, store       queue take: word cas           the pushed entries      MP
+//  [O2]  queue release: n_senders sub     release, try_retain: sub, cas  pushes before a close   RC
 //  [Y1]  tty save: store                  volt_tty_restore: cas        the saved state          MP
 //  [X1]  rendezvous claim: cas            select begin, end: xchg, store which arm was met       MP
 //  [P1]  parker set: store                parker wait: load              writes before it        MP
@@ -4399,6 +4796,12 @@ VOLT__SASSERT(__atomic_always_lock_free(4, 0), "needs 32-bit atomics");
 // at a time.
 #define VOLT__CACHE_LINE 64       // bytes
 #define VOLT__CACHE_LINE_PAIR 128 // bytes; prefetchers load two lines at a time
+// For code that runs once per poll or spawn.
+#ifdef __OPTIMIZE_SIZE__
+#  define VOLT__HOT inline
+#else
+#  define VOLT__HOT inline __attribute__((always_inline))
+#endif
 
 // Stops the program with the line "volt: site: what". Each text is cut at its first tab, where a
 // site of VOLT__SPAWN_SITE continues with the name of a function.
@@ -4454,6 +4857,17 @@ static inline volt_time volt__time_add(volt_time x, volt_time y) {
 static volt_time volt__deadline(volt_time at_most) {
     return at_most == VOLT_NEVER ? VOLT_NEVER
                                  : volt__time_add(VOLT_NOW_NS(), at_most > 0 ? at_most : 0);
+}
+// The same for a thread that waits: in real time, also with the test clock.
+static volt_time volt__thread_deadline(volt_time at_most) {
+    return at_most == VOLT_NEVER ? VOLT_NEVER
+                                 : volt__time_add(VOLT_REAL_NS(), at_most > 0 ? at_most : 0);
+}
+// Returns the ns from now until the deadline of a thread, 0 if it has passed, or -1 for VOLT_NEVER.
+static int64_t volt__thread_time_left(volt_time deadline) {
+    if (deadline == VOLT_NEVER) return -1;
+    int64_t left = deadline - VOLT_REAL_NS();
+    return left > 0 ? left : 0;
 }
 
 // xorshift64+ on two 32-bit halves, with shifts 17, 7 and 16. The halves are never both zero.
@@ -4927,6 +5341,19 @@ typedef struct volt__group_link {
     uint64_t id;                  // under lock_ of the group: spawn order
 } volt__group_link;
 
+// The extra of a task that was spawned with options, or has inherited a tag. It lies before the
+// last bytes of the slot, which belong to a group link, used or not: so each is found without
+// asking whether the other one is there.
+typedef struct volt__extra {
+    uintptr_t tag;      // once
+    uint32_t is_urgent; // once
+    uint32_t worker;    // once: the worker that a bound task runs on
+} volt__extra;
+#define VOLT__EXTRA_SIZE 16u // keeps the slot size a multiple of 16
+#define VOLT__EXTRA_TAIL (VOLT__EXTRA_SIZE + sizeof(volt__group_link))
+#define VOLT__HAS_EXTRA ((uintptr_t)32) // a bit of the task word, see >>task
+VOLT__SASSERT(sizeof(volt__extra) <= VOLT__EXTRA_SIZE, "VOLT__EXTRA_SIZE");
+
 typedef struct volt__heap volt__heap;
 typedef struct volt__slab {
     volt_rt *rt;                            // once
@@ -5021,6 +5448,12 @@ static inline volt__task *volt__slab_slot(volt__slab *s, uint32_t i) {
     char *base = (char *)(void *)s + VOLT__SLAB_HEAD;
     return (volt__task *)(void *)(base + (size_t)i * s->slot_size);
 }
+// Returns the id of a task: the number of its slab, and the index of its slot in carve order.
+static inline uint64_t volt__task_id(const volt__task *t) {
+    const volt__slab *s = volt__slab_of(t);
+    uintptr_t offset = (uintptr_t)t - (uintptr_t)s - VOLT__SLAB_HEAD;
+    return (uint64_t)s->serial << 32 | volt__slab_shuffle(s, (uint32_t)(offset / s->slot_size));
+}
 static inline void *volt__task_state(volt__task *t) { return t + 1; }
 static inline volt__task *volt__state_task(void *state) {
     return (volt__task *)state - 1;
@@ -5028,6 +5461,9 @@ static inline volt__task *volt__state_task(void *state) {
 static inline volt__group_link *volt__task_group_link(volt__task *t) {
     char *end = (char *)(void *)t + volt__slab_of(t)->slot_size;
     return (volt__group_link *)(void *)(end - sizeof(volt__group_link));
+}
+static inline volt__extra *volt__task_extra(volt__task *t) {
+    return (volt__extra *)(void *)((char *)volt__task_group_link(t) - VOLT__EXTRA_SIZE);
 }
 
 static void volt__heap_init(volt__heap *h, volt__slabs *slabs) {
@@ -5373,7 +5809,9 @@ static void volt__slabs_destroy(volt__slabs *all) {
 //   structure          used by                                 protected by
 //   node list          the object that the nodes wait for      the lock of that object
 //   chain              one thread                              -
-//   injector, inbox    any thread pushes, workers pop          its lock
+//   injector, inbox,   any thread pushes, workers pop          its lock
+//     urgent lane
+//   bound queue        any thread pushes, its worker pops      its lock
 //   overflow queue     its worker pushes, any worker pops      its lock
 //   ring               its worker pushes and pops, others      atomic operations; claimed tasks:
 //                      steal                                   the biased lock of the worker
@@ -5461,7 +5899,8 @@ static inline void volt__chain_split(volt__chain *c, volt__task *last, uint32_t 
 // ---- injector
 // A FIFO of tasks that any worker may take. A runtime has one injector: for tasks that come from
 // outside the workers, that no ring has room for, or that a worker passes on. With .placement each
-// worker also has an inbox, which is another injector. The operations exclude each other by `lock`;
+// worker also has an inbox, which is another injector; so are the urgent lane of a runtime and the
+// bound queue of a worker. The operations exclude each other by `lock`;
 // each takes effect when it releases the lock. is_empty takes no lock. If it races with an
 // operation, it may still return the result from before that operation:
 //   operation  by                            if closed             is_empty may still return
@@ -5488,11 +5927,14 @@ static void volt__injector_link(volt__injector *q, volt__chain *c) {
     q->tail = c->tail;
     volt__store_rel(&q->len, q->len + c->len); // [Q3] with is_empty
 }
-static void volt__injector_push(volt__injector *q, volt__chain *c) {
-    if (!c->head) return;
+// Returns 1 if the injector was empty before.
+static int volt__injector_push(volt__injector *q, volt__chain *c) {
+    if (!c->head) return 0;
     volt__lock(&q->lock);
+    int was_empty = q->len == 0;
     volt__injector_link(q, c);
     volt__unlock(&q->lock);
+    return was_empty;
 }
 // Counts a spawn from outside and enqueues its task. If task_or_null is NULL, only counts: the task
 // starts later. Returns 1, or 0 if the injector is closed: then it has done nothing.
@@ -5834,6 +6276,8 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 //   NOTIFIED   spawn, wake, cancel, yield  begin                   queued, or about to be queued
 //   COMPLETE   finish                      -                       the function has returned
 //   CANCELLED  cancel                      -                       the next poll starts cancelled
+//   ROUTED     spawn                       -                       is bound or urgent: no ring
+//   HAS_EXTRA  spawn                       -                       the slot has an extra
 //
 // A task with none of RUNNING, NOTIFIED and COMPLETE is idle. A cancel is a wake that also sets
 // CANCELLED. (NOTIFIED) means that the bit may be set or not.
@@ -5848,11 +6292,11 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 //   RUNNING (NOTIFIED)    finish   COMPLETE (NOTIFIED)      runner      frees it if unreferenced
 //   COMPLETE (NOTIFIED)   wake     COMPLETE NOTIFIED        any thread  nothing
 //
-// A task is private while only its runner can reach its word. Such a task has no armed node (one
-// that is not IDLE). It has never had a handle, belonged to a group, owned a group, made a waker,
-// joined a task or blocked in place. The runner updates a private word by plain loads and stores:
-// the queue that the task came through has published the last change of it. Only a poll of the task
-// itself can end its privacy, so the runner knows whether a task is private.
+// A task is private while only its runner can reach its word. Such a task has no extra and no armed
+// node (one that is not IDLE). It has never had a handle, belonged to a group, owned a group, made
+// a waker, joined a task or blocked in place. The runner updates a private word by plain loads and
+// stores: the queue that the task came through has published the last change of it. Only a poll of
+// the task itself can end its privacy, so the runner knows whether a task is private.
 // The exception is the sweep of a shutdown, which reaches all tasks through the slabs. It runs
 // after all workers have acknowledged the shutdown, and from its acknowledgement on a worker treats
 // no word as private. All other walkers only read.
@@ -5871,7 +6315,8 @@ static int volt__ring_overflow(volt__ring *r, volt__chain *c) {
 #define VOLT__NOTIFIED ((uintptr_t)2)
 #define VOLT__COMPLETE ((uintptr_t)4)
 #define VOLT__CANCELLED ((uintptr_t)8)
-#define VOLT__REF ((uintptr_t)64) // one reference; the two bits below it are unused
+#define VOLT__ROUTED ((uintptr_t)16)
+#define VOLT__REF ((uintptr_t)64) // one reference; the bit below it is VOLT__HAS_EXTRA
 #ifndef VOLT_REF_BITS
 #  define VOLT_REF_BITS (sizeof(uintptr_t) * 8 - 6)
 #endif
@@ -5886,12 +6331,21 @@ enum {
     VOLT__GAVE_WAKER = 16,    // a waker was made: any thread may wake the task at any time
     VOLT__WAS_LOGGED = 32,    // was logged because it ignores its cancellation
     VOLT__HAD_GROUP = 64,     // has owned a group, which may be open when the function returns
-    VOLT__IS_SHARED = 128     // has lent a reference to a join word, or a sweep may reach it
+    VOLT__IS_SHARED = 128     // has an extra, has lent a reference to a join word, or a sweep may
+                              // reach it
 };
 
 // Returns 1 if a thread that has set NOTIFIED in the word `old` has to enqueue the task, else 0.
 static inline int volt__word_must_enqueue(uintptr_t old) {
     return (old & (VOLT__RUNNING | VOLT__NOTIFIED | VOLT__COMPLETE)) == 0;
+}
+static inline uint32_t volt__task_has_extra(const volt__task *t) {
+    // rlx: the bit is set before the task is published, and stays
+    return (volt__load_rlx(&t->word) & VOLT__HAS_EXTRA) != 0;
+}
+// Returns the tag of a task that cannot end during the call, or 0 if it has none.
+static inline uintptr_t volt__tag_of(volt__task *t) {
+    return volt__task_has_extra(t) ? volt__task_extra(t)->tag : 0;
 }
 // Returns 1 if the caller has to enqueue the task, else 0. The writes that the caller made before
 // are visible in the task's next poll, even if the task is notified already: so this is always an
@@ -5918,12 +6372,12 @@ static inline uint32_t volt__task_traits(const volt__task *t) {
 }
 #define VOLT__QUEUED (VOLT__REF | VOLT__NOTIFIED) // the word of a private task in a queue
 // Begin, yield and finish for private tasks. Each returns 1 if done. Each returns 0 if it has done
-// nothing, because the task is not private or has a shield; begin also if is_closing, that is, if
-// the worker has acknowledged a shutdown. A task that begins here is not cancelled, and its state
+// nothing, because the task is not private or has a shield; begin also if is_careful, a flag of the
+// worker. A task that begins here is not cancelled, and its state
 // lies in its slot. A task that finishes here has no references left: the caller frees it. A
 // suspension is always an RMW, since an armed node may be fired at any time.
-static inline int volt__task_begin_private(volt__task *t, uint32_t is_closing) {
-    if (VOLT__UNLIKELY((volt__task_traits(t) | is_closing) != 0)) return 0;
+static inline int volt__task_begin_private(volt__task *t, uint32_t is_careful) {
+    if (VOLT__UNLIKELY((volt__task_traits(t) | is_careful) != 0)) return 0;
     VOLT_ASSERT(volt__load_rlx(&t->word) == VOLT__QUEUED); // rlx: private
     volt__store_rlx(&t->word, VOLT__REF | VOLT__RUNNING);  // rlx: private
     return 1;
@@ -5947,13 +6401,13 @@ static inline int volt__task_finish_private(volt__task *t) {
     volt__store_rlx(&t->word, VOLT__COMPLETE); // rlx: private
     return 1;
 }
-// Returns 1 if this poll starts cancelled, else 0. NOTIFIED is set and RUNNING is not, so the XOR
-// swaps the two.
-static inline int volt__task_begin(volt__task *t) {
+// Returns the word before, with CANCELLED if this poll starts cancelled. NOTIFIED is set and
+// RUNNING is not, so the XOR swaps the two.
+static inline uintptr_t volt__task_begin(volt__task *t) {
     // [T1] with wake and suspend
     uintptr_t old = volt__xor_acq_rel(&t->word, VOLT__RUNNING | VOLT__NOTIFIED);
     VOLT_ASSERT((old & (VOLT__RUNNING | VOLT__NOTIFIED | VOLT__COMPLETE)) == VOLT__NOTIFIED);
-    return (old & VOLT__CANCELLED) != 0;
+    return old;
 }
 // Returns 1 if the task was notified during the poll: the runner enqueues it. Returns 0 if not:
 // *t may be freed from here on.
@@ -7099,8 +7553,8 @@ static inline uintptr_t volt__idle_bit(uint32_t worker) {
     return (uintptr_t)1 << worker % VOLT__IDLE_BITS;
 }
 static inline int volt__idle_is_parked(const volt__idle *idle, uint32_t worker) {
-    // rlx: hint
-    return (volt__load_rlx(&idle->parked[worker / VOLT__IDLE_BITS]) & volt__idle_bit(worker)) != 0;
+    // [I3] bound push: of a guest that parks while it is drained, the cleared mark is seen as well
+    return (volt__load_acq(&idle->parked[worker / VOLT__IDLE_BITS]) & volt__idle_bit(worker)) != 0;
 }
 static inline int volt__idle_has_parked(const volt__idle *idle) {
     uintptr_t any = 0;
@@ -7144,9 +7598,9 @@ static uint32_t volt__idle_park(volt__idle *idle, uint32_t worker, int is_search
     if (is_searching) {
         left = volt__sub_acq_rel(&idle->searching, 1) - 1; // [I2] with claim
         VOLT_ASSERT(left < VOLT_MAX_WORKERS);
-        volt__fence_sc(&idle->searching);               // [I1] with claim
+        volt__fence_sc(&idle->searching); // [I1] with claim; [I3] with push_bound
     } else {
-        volt__fence_sc(&idle->searching);        // [I1] with claim
+        volt__fence_sc(&idle->searching);        // [I1] with claim; [I3] with push_bound
         left = volt__load_rlx(&idle->searching); // rlx: ordered by [I1]
     }
     return left;
@@ -7285,6 +7739,10 @@ struct volt__pool {
     uint64_t n_queued, n_jobs;      // under lock: queued now; started so far
     volt_allocator alloc;           // once
     size_t stack_size;              // once
+    volt_thread_hook on_thread;     // once
+#if VOLT_TEST_CLOCK
+    volt__reactor *waiting;         // once: of the worker
+#endif
 };
 
 // Creates a thread with all asynchronous signals blocked. Returns 0 or -errno.
@@ -7308,6 +7766,7 @@ static int volt__thread_create(pthread_t *thread, size_t stack_size, void *(*fn)
 static void volt__pool_init(volt__pool *p, const volt_config *c) { // *p is zeroed
     p->alloc = c->alloc;
     p->stack_size = c->stack_size;
+    p->on_thread = c->on_thread;
     p->lane[VOLT__LANE_WORK].limit = c->max_blocking_threads;
     p->lane[VOLT__LANE_NAMES].limit = VOLT_POOL_NAMES;
     p->lane[VOLT__LANE_HANDOFF].limit = UINT32_MAX;
@@ -7403,6 +7862,15 @@ static int volt__pool_begin_job(volt__pool *p, volt__pool_thread *t, volt__work 
     work->lane = job->lane_;
     return 1;
 }
+// The test clock stands still while the pool works. Called after a thread has become idle or has
+// exited, without a lock: the worker may have been waiting for that.
+static void volt__pool_works_less(volt__pool *p) {
+#if VOLT_TEST_CLOCK
+    volt__reactor_unpark(p->waiting);
+#else
+    (void)p;
+#endif
+}
 // Waits in the list of idle threads. Returns 1 if the thread must exit, because it was idle for
 // long enough or the pool is closing, 0 if it must look for a job. Called under lock, which is
 // released during the wait.
@@ -7414,17 +7882,22 @@ static int volt__pool_wait_for_job(volt__pool *p, volt__pool_thread *t) {
     t->is_idle = 1;
     volt__store_rlx(&t->parker.is_set, 0); // rlx: under lock, as is the store of 1
     volt__unlock(&p->lock);
-    int rc = volt__parker_wait(&t->parker, volt__deadline(VOLT_POOL_IDLE_NS));
+    volt__pool_works_less(p);
+    int rc = volt__parker_wait(&t->parker, volt__thread_deadline(VOLT_POOL_IDLE_NS));
     volt__lock(&p->lock);
     if (!t->is_idle) return 0; // was given a job, perhaps cancelled by now, or the pool closes
     volt__pool_remove_idle(p, t);
     return rc < 0;
+}
+static void volt__thread_hook_call(const volt_thread_hook *h, uint32_t worker, int is_start) {
+    if (h->fn) h->fn(h->user, worker, is_start);
 }
 static void *volt__pool_main(void *arg) {
     volt__pool_thread *t = (volt__pool_thread *)arg;
     volt__pool *p = t->pool;
     volt__work work;
     volt__sys_name_thread("volt-pool");
+    volt__thread_hook_call(&p->on_thread, UINT32_MAX, 1);
     volt__lock(&p->lock);
     do {
         while (volt__pool_begin_job(p, t, &work)) {
@@ -7438,8 +7911,10 @@ static void *volt__pool_main(void *arg) {
     p->exited = t;
     volt__store_rel(&p->n_threads, p->n_threads - 1); // [H2] with close
     volt__unlock(&p->lock);
+    volt__pool_works_less(p);
     VOLT_FUTEX_WAKE(&p->n_threads, INT_MAX); // *p is not freed before this thread is joined
     volt__pool_join_thread(p, before); // so at most one exited thread keeps its stack
+    volt__thread_hook_call(&p->on_thread, UINT32_MAX, 0);
     return NULL;
 }
 
@@ -7481,6 +7956,7 @@ static int volt__pool_requeue(volt__pool *p, volt_job *job, int error) {
     else lost = volt__pool_take_queued(p, l);
     volt__unlock(&p->lock);
     if (idle) VOLT_FUTEX_WAKE(&idle->parker.is_set, 1); // uses the address only: *idle may be gone
+    else volt__pool_works_less(p);
     while (lost) {
         volt_job *next = lost->next_;
         lost->fail_(lost->arg_, error);
@@ -7624,8 +8100,9 @@ struct volt__worker {
     volt__random random;
     // polls until inject_due, event_due or quota runs out: now, and at the last settling
     uint32_t countdown, countdown_from;
-    // polls until the queues behind the ring (injector, inbox, overflow queue) are due, and until
-    // the next event poll is, as of the last settling; the intervals from which both restart
+    // polls until the queues behind the ring (injector, inbox, overflow queue, bound queue) are
+    // due, and until the next event poll is, as of the last settling; the intervals from which both
+    // restart
     uint32_t inject_due, inject_every, event_due, event_every;
     uint32_t inject_batch;   // most tasks fetched into the ring at once; falls if it overflows
     uint32_t last_source;    // the queue behind the ring that was tried last, when they were due
@@ -7635,9 +8112,12 @@ struct volt__worker {
     // image of wait_, budget_, cancel_level_ and shield_depth_ in cx, as most polls start with them
     uint64_t fresh_cx;
     uint32_t lifo_run;       // consecutive polls from the LIFO slot
+    // consecutive polls from the urgent lane; above VOLT_URGENT_MAX: it is another task's turn
+    uint32_t urgent_run;
     uint32_t polls_since;    // polls since last_event_poll, or since the last sleep
     uintptr_t completed_then, spawned_then; // `completed` and `spawned` at last_event_poll
     uint32_t trial_at;      // polls of intervals that could be a trial: see volt__tasks_are_short
+    uint8_t is_event_turn;  // an event poll that was due was put off once
     uint8_t is_solo;        // the only worker: no other thread takes from its ring and LIFO slot
     uint8_t is_searching;   // is counted in idle.searching
     uint8_t has_slept;      // has slept, or its thread has just started, and no poll came since
@@ -7649,6 +8129,9 @@ struct volt__worker {
     uint8_t is_own_thread;  // carried by its own thread, the only one that observes drain_deadline
     uint32_t quota;         // guest: polls left in this step; others: 0
     uint32_t is_closing;    // has seen the shutdown: its spawns fail, its polls start cancelled
+    // closing, or the last task that was polled and not private has an extra: spawns and the next
+    // begin take their slow paths, which look at both
+    uint32_t is_careful;
     int64_t last_event_poll, avg_ns; // time of the last event poll; average ns per poll
     int64_t busy_since;              // start of the time that is not yet in stats.busy_ns
     uint64_t ms;                     // last_event_poll in ms since the epoch
@@ -7668,7 +8151,12 @@ struct volt__worker {
     // carrier lock [H1]: tickets given out (any, rmw); the ticket served (futex word, W carrier)
     uint32_t carrier_ticket, carrier_serving;
     uint32_t is_blocked;     // W owner, R any (hint): blocks in place; no task is placed here
+    // a guest that is asked: the mark of the thread that makes the steps (W owner, R any); whether
+    // that thread has claimed the guest since the last step (W owner, that thread)
+    uintptr_t guest_thread;
+    uint32_t guest_is_due;
     volt__injector inbox;    // with .placement: any thread pushes, any worker pops [Q3]
+    volt__injector bound;    // any thread pushes, the owner pops [Q3]: tasks of this worker alone
     volt__overflow overflow; // the owner pushes, any worker pops [Q3]
 #if VOLT_TRACE
     volt__trace trace;
@@ -7707,6 +8195,7 @@ struct volt_rt {
     VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t started; // W under start_lock, R any [R1]
     uint32_t is_closed;                                  // W once, R any [S1]
     uint32_t is_stopped;                                 // futex word; W once, R any [S1]
+    uint32_t has_routed; // any, R any: 1 from before the first bound or urgent task on
     volt__watchdog watchdog;
     uint32_t start_lock;
     uint32_t is_starting, start_wanted, starts_closed; // under start_lock
@@ -7716,10 +8205,12 @@ struct volt_rt {
     uint32_t pins;        // futex word; any, rmw [S1]: see volt__rt_pin
     uint32_t n_placements; // any, rmw: placements so far
     uint32_t n_blocked;    // any, rmw [H3]: workers that block in place without a handoff
+    uint32_t is_spinning;  // any, rmw [I2]: a worker looks for work before it parks
     // W worker that completes the root task; R volt_run, after is_stopped [S1]
     int64_t root_result;
     volt__idle idle;
     volt__injector injector;
+    volt__injector urgent; // the urgent lane: any thread pushes, any worker pops [Q3]
     uintptr_t n_destroyed_outside; // under injector.lock: tasks ended by volt_task_destroy
     volt__heap outside_heaps[VOLT__OUTSIDE_HEAPS]; // for spawns by threads that are not workers
     volt__slabs slabs;
@@ -7787,28 +8278,69 @@ static uint64_t volt__ms_floor(const volt_rt *rt, volt_time now) {
 // made by any thread. The function in .log is user code, so the caller of a log function holds no
 // lock.
 
-// Logs "site: text: number", followed by `unit`. Without a site (NULL) the line begins with the
-// text; without a unit (NULL) it ends with the text. A site is cut at its tab.
-static void volt__log_number(const volt_rt *rt, volt_log_item item, const char *site,
-                             uint64_t number, const char *unit) {
+// ---- lines
+typedef struct volt__line {
+    char text[256]; // ends with 0; a text that is longer is cut
+    size_t len;
+} volt__line;
+// Appends the text up to a tab.
+static void volt__line_add(volt__line *line, const char *text) {
+    for (; *text && *text != '\t' && line->len < sizeof line->text - 1; text++)
+        line->text[line->len++] = *text;
+    line->text[line->len] = 0;
+}
+static void volt__line_add_number(volt__line *line, const char *before, uint64_t number) {
+    char digits[24];
+    size_t at = sizeof digits - 1;
+    digits[at] = 0;
+    do digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) != 0);
+    volt__line_add(line, before);
+    volt__line_add(line, digits + at);
+}
+// Begins with "site: text"; site NULL: with the text. A site may continue, behind a tab, with the
+// name of the function.
+static void volt__line_begin(volt__line *line, const char *site, volt_log_item item) {
 #define VOLT__LOG_TEXT(name_, text_) text_,
     static const char *const texts[] = { VOLT__LOG_ITEMS(VOLT__LOG_TEXT) };
 #undef VOLT__LOG_TEXT
-    char text[256], digits[24];
-    size_t n = 0, d = sizeof digits - 1;
-    if (!rt->cfg.log.fn) return;
-    digits[d] = 0;
-    do digits[--d] = (char)('0' + number % 10);
-    while ((number /= 10) != 0);
-    const char *parts[6] = { site ? site : "",       site ? ": " : "", texts[item],
-                             unit ? ": " : "", unit ? digits + d : "", unit ? unit : "" };
-    for (int i = 0; i < 6; i++)
-        for (const char *c = parts[i]; *c && *c != '\t' && n < sizeof text - 1; c++) text[n++] = *c;
-    text[n] = 0;
-    rt->cfg.log.fn(rt->cfg.log.user, (int)item, text);
+    line->len = 0;
+    volt__line_add(line, site ? site : "");
+    volt__line_add(line, site ? ": " : "");
+    volt__line_add(line, texts[item]);
 }
 static void volt__log(const volt_rt *rt, volt_log_item item, const char *site) {
-    volt__log_number(rt, item, site, 0, NULL);
+    volt__line line;
+    if (!rt->cfg.log.fn) return;
+    volt__line_begin(&line, site, item);
+    rt->cfg.log.fn(rt->cfg.log.user, (int)item, line.text);
+}
+// Logs "site: text: number", followed by `unit`.
+static void volt__log_number(const volt_rt *rt, volt_log_item item, const char *site,
+                             uint64_t number, const char *unit) {
+    volt__line line;
+    if (!rt->cfg.log.fn) return;
+    volt__line_begin(&line, site, item);
+    volt__line_add_number(&line, ": ", number);
+    volt__line_add(&line, unit);
+    rt->cfg.log.fn(rt->cfg.log.user, (int)item, line.text);
+}
+// Logs "site: text (task 3.7)", if the task has a tag "(task 3.7, tag 42)", and if us is not 0 with
+// ": 99 us" behind the text. The task must not end during the call.
+static void volt__log_task(const volt_rt *rt, volt_log_item item, const char *site, volt__task *t,
+                           uint64_t us) {
+    volt__line line;
+    if (!rt->cfg.log.fn) return;
+    volt__line_begin(&line, site, item);
+    if (us > 0) {
+        volt__line_add_number(&line, ": ", us);
+        volt__line_add(&line, " us");
+    }
+    volt__line_add_number(&line, " (task ", volt__task_id(t) >> 32);
+    volt__line_add_number(&line, ".", volt__task_id(t) & UINT32_MAX);
+    if (volt__tag_of(t) != 0) volt__line_add_number(&line, ", tag ", volt__tag_of(t));
+    volt__line_add(&line, ")");
+    rt->cfg.log.fn(rt->cfg.log.user, (int)item, line.text);
 }
 // Called when a thread could not be started; rc: -errno. Logs the number of the error, since its
 // text would add the table of volt_strerror to every program.
@@ -7858,19 +8390,16 @@ static __attribute__((noreturn, cold)) void volt__misuse_current(const char *wha
 
 // t: the task that the event is about, or NULL.
 static void volt__trace_event_init(volt_trace_event *e, volt_trace_kind kind, uint32_t worker,
-                                   const volt__task *t) {
+                                   volt__task *t) {
     memset(e, 0, sizeof *e);
     e->at = VOLT_NOW_NS();
     e->kind = kind;
     e->worker = worker;
     if (!t) return;
-    volt__slab *s = volt__slab_of(t);
-    uintptr_t offset = (uintptr_t)t - (uintptr_t)s - VOLT__SLAB_HEAD;
     e->name = volt__load_rlx(&t->spawn_site); // rlx: the address of a literal
     e->site = volt__load_rlx(&t->wait_site);  // rlx: the address of a literal
-    uint32_t at = (uint32_t)(offset / s->slot_size);
-    // as in a dump: serial number of the slab, and index of the slot in carve order
-    e->task = (uint64_t)s->serial << 32 | volt__slab_shuffle(s, at);
+    e->task = volt__task_id(t);
+    e->tag = volt__tag_of(t);
 }
 // Turns the texts of a task header into the public ones. `name` becomes the part behind its tab,
 // the name of the function. A `site` with a tab, or equal to `name`, is the spawn site, since the
@@ -7992,7 +8521,7 @@ static inline void volt__trace_poll_end(volt__worker *w, volt__task *t, int is_p
     trace->histograms.poll[volt__histogram_slot(e.at - since)]++;
     volt__unlock(&trace->lock);
     if (w->rt->cfg.slow_poll > 0 && e.at - since > w->rt->cfg.slow_poll)
-        volt__log_number(w->rt, VOLT_LOG_SLOW_POLL, e.site, (uint64_t)(e.at - since) / 1000, " us");
+        volt__log_task(w->rt, VOLT_LOG_SLOW_POLL, e.site, t, (uint64_t)(e.at - since) / 1000);
     if (is_pending && w->cx.frame_) e.site = w->cx.site_;
     volt__trace_emit(w->rt, &e);
 #else
@@ -8054,14 +8583,20 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 //   wake-up or spawn from outside,     injector        in turn    claim      any other worker
 //     and each task at a shutdown
 //   the same, with .placement          inbox           in turn    claim      thieves, watchdog
+//   any of these, of a bound task      bound queue     in turn    at once    -
+//   any of these, of an urgent task    urgent lane     next       claim      any other worker
 //
-//   in turn   In the order given in >>worker. The injector, an inbox and the overflow queue are due
-//             when inject_due has run out, the reactor and the wheel when event_due has.
+//   in turn   In the order given in >>worker. The injector, an inbox, the overflow queue and the
+//             bound queue are due when inject_due has run out, the reactor and the wheel when
+//             event_due has.
 //   at once   The epoll_wait of the worker returns.
-//   next      After the current poll, unless due queues or events come first (>>worker).
+//   next      After the current poll, unless due queues or events come first (>>worker). The urgent
+//             lane: if that poll has pushed the task, or a task of the lane was polled; else when
+//             queues or events are due.
 //   claim     The pusher claims and unparks a parked worker: for an inbox its owner if possible,
 //             but any worker may serve it. If a worker is searching, that one finds the task.
-//   -         Impossible: a worker parks only when these queues are empty.
+//   -         Parked: impossible, a worker parks only when these queues are empty. Stuck: the task
+//             waits for its worker.
 //   thieves   Searching workers steal the tasks, except those that the owner has claimed and those
 //             that the steal floor protects.
 //   watchdog  The scanning worker takes the tasks, the first of them within two periods.
@@ -8100,11 +8635,23 @@ static inline volt__worker *volt__current_worker(volt_rt *rt) {
     return w && w->rt == rt ? w : NULL;
 }
 
+// Returns 1 if the calling thread makes the steps of w, a guest that is asked: that thread calls
+// volt_rt_deadline before it waits. A thread that drains the guest clears the mark before it parks,
+// so a claimer sees that.
+static int volt__guest_is_asked(const volt__worker *w) {
+    // rlx: only a thread that has stored its own mark finds it
+    return w->rt->cfg.guest_is_asked && volt__load_rlx(&w->guest_thread) == VOLT_TLS_MARK();
+}
+static void volt__unpark(volt__worker *w) {
+    // rlx: for this thread
+    if (w->index == 0 && volt__guest_is_asked(w)) volt__store_rlx(&w->guest_is_due, 1);
+    else volt__reactor_unpark(&w->reactor);
+}
 // Called after work has been published. Wakes a parked worker, preferably `first`, unless a worker
 // is searching.
 static void volt__wake_worker_preferring(volt_rt *rt, int first) {
     int i = volt__idle_claim(&rt->idle, first);
-    if (i >= 0) volt__reactor_unpark(&rt->workers[i]->reactor);
+    if (i >= 0) volt__unpark(rt->workers[i]);
 }
 static void volt__wake_worker(volt_rt *rt) { volt__wake_worker_preferring(rt, VOLT__ANY_WORKER); }
 // Unparks all workers. One that is awake finds its eventfd set at its next event poll.
@@ -8158,9 +8705,10 @@ static uint32_t volt__queued_at(const volt__worker *w) {
     uintptr_t head = volt__load_acq(&w->ring.head); // [Q2] the tail below is not older
     uint32_t tail = volt__load_rlx(&w->ring.tail); // rlx: hint
     uintptr_t n_inbox = volt__load_rlx(&w->inbox.len); // rlx: hint
+    uintptr_t n_bound = volt__load_rlx(&w->bound.len); // rlx: hint
     return n_claimed + volt__ring_gap(volt__head_index(head), tail) +
            volt__load_rlx(&w->overflow.len) + // rlx: hint
-           (uint32_t)(n_inbox + (uintptr_t)volt__lifo_is_full(w));
+           (uint32_t)(n_inbox + n_bound + (uintptr_t)volt__lifo_is_full(w));
 }
 // Returns the number of queued tasks, plus 1 if the worker is awake; UINT32_MAX if it is blocked.
 static uint32_t volt__worker_load(const volt_rt *rt, uint32_t i) {
@@ -8235,6 +8783,34 @@ static void volt__inject_outside(volt_rt *rt, volt__chain *c) {
     volt__rt_unpin(rt);
 }
 
+// ---- countdown
+// inject_due, event_due and, in a guest, quota count polls down to 0. For all of them each poll
+// decrements only w->countdown, which starts at the smallest of them. Settling brings them up to
+// date: it subtracts the polls made since the last settling from each.
+static void volt__countdown_settle(volt__worker *w) {
+    VOLT_ASSERT(w->countdown <= w->countdown_from);
+    uint32_t n = w->countdown_from - w->countdown;
+    w->countdown_from = w->countdown;
+    w->stats.polls += n;
+    w->polls_since += n;
+    w->inject_due -= volt__min32(w->inject_due, n);
+    w->event_due -= volt__min32(w->event_due, n);
+    w->quota -= volt__min32(w->quota, n);
+}
+// Starts w->countdown at the smallest of them, or at 1 if that is 0. Called after a settling.
+static void volt__countdown_start(volt__worker *w) {
+    VOLT_ASSERT(w->countdown == w->countdown_from); // settled
+    uint32_t n = volt__min32(w->inject_due, w->event_due);
+    if (w->is_guest) n = volt__min32(n, w->quota);
+    w->countdown = w->countdown_from = n > 0 ? n : 1;
+}
+// Makes the next poll of w look at the queues that are due: the urgent lane, above all. Called in a
+// poll of w, or between two.
+static void volt__countdown_hurry(volt__worker *w) {
+    volt__countdown_settle(w);
+    w->countdown = w->countdown_from = 1;
+}
+
 // ---- queues of a worker
 
 // The number of tasks in the ring and the LIFO slot, without the claimed ones.
@@ -8291,22 +8867,94 @@ static inline volt__task *volt__lifo_take(volt__worker *w) { return volt__lifo_s
 // ring. A push into an empty slot wakes no worker: this one takes the task after the current poll,
 // and a wake-up would cost more than it gains. The slot is mostly empty when a poll begins, so a
 // spawn that finds it occupied counts as one of several of this poll.
-static inline void volt__push_runnext(volt__worker *w, volt__task *t, int is_spawn) {
-    volt__task *old;
+static VOLT__HOT void volt__push_runnext(volt__worker *w, volt__task *t, int is_spawn) {
+    volt__task *back; // goes into the ring
+    int is_first;     // the first one of this poll
     VOLT_ASSERT(volt__load_rlx(&t->word) & VOLT__NOTIFIED); // rlx: the pusher owns this bit
-    if (w->lifo_run >= VOLT_LIFO_MAX) {
-        int is_second = w->lifo_bypass_at == w->countdown; // the second one of this poll
+    if (VOLT__UNLIKELY(w->lifo_run >= VOLT_LIFO_MAX)) {
+        is_first = w->lifo_bypass_at != w->countdown;
         w->lifo_bypass_at = w->countdown;
-        volt__push_tail(w, t, is_spawn && is_second);
-        return;
+        back = t;
+    } else {
+        back = volt__load_rlx(&w->lifo); // rlx: other threads only take
+        if (back && !volt__is_solo(w)) back = volt__lifo_swap(w, t);
+        // no lock: the worker is solo, or the slot is empty and only its owner fills it
+        else volt__store_rel(&w->lifo, t); // [Q4] with the watchdog
+        is_first = 0; // the first one finds the slot empty
     }
-    old = volt__load_rlx(&w->lifo); // rlx: other threads only take
-    if (old && !volt__is_solo(w)) old = volt__lifo_swap(w, t);
-    // no lock: the worker is solo, or the slot is empty and only its owner fills it
-    else volt__store_rel(&w->lifo, t); // [Q4] with the watchdog
-    if (old) volt__push_tail(w, old, is_spawn); // not the first one of this poll
+    if (back) volt__push_tail(w, back, is_spawn && !is_first);
 }
 static inline void volt__push_lifo(volt__worker *w, volt__task *t) { volt__push_runnext(w, t, 0); }
+// ---- bound and urgent tasks
+// Routed tasks go into no ring, LIFO slot or inbox: a bound one into the bound queue of its worker,
+// an urgent one into the urgent lane. So no thief meets a bound task, and the watchdog leaves it to
+// its worker. Most programs have none, so rt->has_routed is looked at first.
+
+static inline int volt__has_routed(const volt_rt *rt) {
+    return volt__load_rlx(&rt->has_routed) != 0; // rlx: set before the first one was published
+}
+static inline int volt__task_is_routed(const volt_rt *rt, const volt__task *t) {
+    // rlx: the bit is set before the task is published, and stays
+    return VOLT__UNLIKELY(volt__has_routed(rt)) && (volt__load_rlx(&t->word) & VOLT__ROUTED) != 0;
+}
+
+// Pushes a bound task. No other worker serves the queue, so the push wakes its worker if that is
+// parked: the worker sets its bit, passes a fence and then looks at this queue [I3]. A push onto
+// other tasks leaves that to the thread that pushed the first one: it wakes the worker, or the
+// worker has seen its task.
+static void volt__push_bound(volt__worker *w, const volt__worker *current, volt__chain *c) {
+    volt_rt *rt = w->rt;
+    int was_empty = volt__injector_push(&w->bound, c);
+    if (!was_empty || w == current) return; // a worker looks at its queue before it parks
+    volt__fence_sc(&rt->idle.searching); // [I3] with park
+    if (volt__idle_is_parked(&rt->idle, w->index)) volt__unpark(w);
+}
+// Pushes an urgent task. A worker that pushes one looks at the lane after its current poll; another
+// worker is woken in case that poll takes long.
+static void volt__push_urgent(volt_rt *rt, volt__worker *current, volt__chain *c) {
+    volt__injector_push(&rt->urgent, c);
+    if (current) volt__countdown_hurry(current);
+    volt__wake_worker(rt);
+}
+// Enqueues a routed task for a thread that carries `current`, a worker of rt, or none.
+static __attribute__((noinline)) void volt__route(volt_rt *rt, volt__worker *current,
+                                                  volt__task *t) {
+    const volt__extra *x = volt__task_extra(t);
+    volt__worker *home = x->is_urgent ? NULL : rt->workers[x->worker];
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__chain_push(&c, t);
+    if (home) volt__push_bound(home, current, &c);
+    else volt__push_urgent(rt, current, &c);
+}
+// The same for a thread that carries no worker of rt, as volt__inject_outside.
+static void volt__route_outside(volt_rt *rt, volt__task *t) {
+    if (VOLT__UNLIKELY(volt__is_forked_child(rt))) return;
+    volt__rt_pin(rt);
+    volt__route(rt, NULL, t);
+    volt__rt_unpin(rt);
+}
+static __attribute__((noinline)) void volt__route_some(volt_rt *rt, volt__worker *current,
+                                                       volt__chain *c) {
+    volt__chain rest;
+    volt__task *t;
+    volt__chain_init(&rest);
+    while ((t = volt__chain_pop(c)) != NULL) {
+        if (!volt__task_is_routed(rt, t)) volt__chain_push(&rest, t);
+        else if (current) volt__route(rt, current, t);
+        else volt__route_outside(rt, t);
+    }
+    *c = rest;
+}
+// Enqueues the routed tasks of *c, which is left with the others.
+static inline void volt__route_chain(volt_rt *rt, volt__worker *current, volt__chain *c) {
+    if (VOLT__UNLIKELY(volt__has_routed(rt))) volt__route_some(rt, current, c);
+}
+// Enqueues a task behind the others of its worker.
+static inline void volt__push_requeued(volt__worker *w, volt__task *t) {
+    if (volt__task_is_routed(w->rt, t)) volt__route(w->rt, w, t);
+    else volt__push_ring(w, t);
+}
 // Moves the tasks of *c into the ring, in order, and those that do not fit into the injector. Wakes
 // a worker if the tasks are enough for two.
 static void volt__push_batch(volt__worker *w, volt__chain *c) {
@@ -8353,9 +9001,13 @@ static void volt__schedule(volt__task *t) {
     volt_rt *rt = volt__slab_of(t)->rt;
     volt__worker *w = volt__current_worker(rt);
     volt__trace_wake(rt, w, t);
+    int is_routed = volt__task_is_routed(rt, t);
     if (w) {
         w->stats.wakes_local++;
-        volt__push_lifo(w, t);
+        if (is_routed) volt__route(rt, w, t);
+        else volt__push_lifo(w, t);
+    } else if (is_routed) {
+        volt__route_outside(rt, t);
     } else {
         volt__chain c;
         volt__chain_init(&c);
@@ -8378,9 +9030,12 @@ static void volt__schedule_chain(volt__chain *c) {
         uint32_t n = 1;
         for (; t->next && volt__slab_of(t->next)->rt == rt; t = t->next) n++;
         volt__chain_split(c, t, n, &same);
-        volt__trace_wakes(rt, w && w->rt == rt ? w : NULL, &same);
-        if (w && w->rt == rt) {
-            w->stats.wakes_local += same.len;
+        volt__worker *current = w && w->rt == rt ? w : NULL;
+        volt__trace_wakes(rt, current, &same);
+        if (current) w->stats.wakes_local += same.len;
+        volt__route_chain(rt, current, &same);
+        if (!same.head) continue;
+        if (current) {
             volt__push_batch(w, &same);
         } else {
             volt__inject_outside(rt, &same);
@@ -8430,7 +9085,9 @@ static void volt__shutdown_sweep(volt_rt *rt) {
     volt__chain c;
     volt__chain_init(&c);
     volt__slabs_walk(&rt->slabs, volt__shutdown_wake, &c);
-    volt__trace_wakes(rt, volt__current_worker(rt), &c);
+    volt__worker *w = volt__current_worker(rt);
+    volt__trace_wakes(rt, w, &c);
+    volt__route_chain(rt, w, &c);
     volt__inject(rt, &c);
     volt__unpark_all(rt); // even if no task is left: a worker finds that out when it parks again
 }
@@ -8503,14 +9160,16 @@ static uintptr_t volt__count_alive(volt_rt *rt) {
 //     functions that complete a task are called by its runner, in the last poll of the task.
 // No lock of the runtime is held, except the guest_lock of a guest.
 
-// Frees the slot of a task that has no references. w: the worker that the calling thread carries,
-// of any runtime, or NULL. Slots of another runtime are not batched, since the batch could outlive
-// that runtime.
-static inline void volt__task_free_here(volt__worker *w, volt__task *t) {
-    const volt__slab *s = volt__slab_of(t);
-    if (w && s->heap == &w->heap) volt__heap_free_local(&w->heap, t);
-    else if (w && s->rt == w->rt) volt__remote_batch_add(&w->remote_batch, t);
+// Frees the slot of a task that has no references, in a heap that is not that of w. Slots of
+// another runtime are not batched, since the batch could outlive that runtime.
+static __attribute__((noinline)) void volt__task_free_elsewhere(volt__worker *w, volt__task *t) {
+    if (w && volt__slab_of(t)->rt == w->rt) volt__remote_batch_add(&w->remote_batch, t);
     else volt__heap_free_remote(t);
+}
+// The same, in any heap. w: the worker that the calling thread carries, of any runtime, or NULL.
+static inline void volt__task_free_here(volt__worker *w, volt__task *t) {
+    if (w && volt__slab_of(t)->heap == &w->heap) volt__heap_free_local(&w->heap, t);
+    else volt__task_free_elsewhere(w, t);
 }
 static void volt__task_free(volt__task *t) { volt__task_free_here(VOLT_TLS_GET(), t); }
 // Releases a reference, and frees the task if it was the last one.
@@ -8575,6 +9234,7 @@ static void volt__join_complete(volt__task *t) {
 //   drained        spawn       live     owner                        -
 //   drained        wait, next  unowned  owner, if no result is left  wait clears the error
 //   live           cancel      live     any thread                   members are polled cancelled
+//   live           an error    live     runner of the member         cancel, if they fail together
 //   live, drained  close       closing  owner; its runner at its end  spawns give -ECANCELED
 //   closing        all ended   unowned  next poll of the owner       drops results; ids start at 0
 
@@ -8586,6 +9246,18 @@ static void volt__group_unlink(volt_group *g, volt__task *t) {
     else g->live_ = x->g_next;
     if (x->g_next) volt__task_group_link(x->g_next)->g_prev = x->g_prev;
 }
+// Called under lock_, so no member leaves the list during the walk. Adds the members that must be
+// enqueued to *c.
+static void volt__group_cancel_all(volt_group *g, volt__chain *c) {
+    for (volt__task *t = g->live_; t; t = volt__task_group_link(t)->g_next)
+        if (volt__task_cancel(t)) volt__chain_push(c, t);
+}
+// Called under lock_. Keeps the first error of a member; a group that fails together ends with it.
+static void volt__group_note_error(volt_group *g, int64_t error, volt__chain *c) {
+    if (g->error_ < 0) return;
+    g->error_ = error;
+    if (g->fails_together_) volt__group_cancel_all(g, c);
+}
 // The end of a member. LAST TOUCH of the group at the unlock: its owner may then resume and free
 // the group.
 static void volt__group_child_ended(volt__task *t, int64_t result) {
@@ -8594,7 +9266,7 @@ static void volt__group_child_ended(volt__task *t, int64_t result) {
     volt__chain_init(&c);
     volt__lock(&g->lock_);
     volt__group_unlink(g, t);
-    if (result < 0 && g->error_ == 0) g->error_ = result;
+    if (result < 0) volt__group_note_error(g, result, &c);
     g->n_live_--;
     if (g->collects_) { // t is kept by the reference made for the group at its spawn
         volt__task_group_link(t)->g_next = NULL;
@@ -8699,28 +9371,6 @@ static inline int volt__complete_private(volt__worker *w, volt__task *t) {
 // The volt__check_ functions are called inside a poll, by user code and by leaves; all others by
 // the carrier of w.
 
-// ---- countdown
-// inject_due, event_due and, in a guest, quota count polls down to 0. For all of them each poll
-// decrements only w->countdown, which starts at the smallest of them. Settling brings them up to
-// date: it subtracts the polls made since the last settling from each.
-static void volt__countdown_settle(volt__worker *w) {
-    VOLT_ASSERT(w->countdown <= w->countdown_from);
-    uint32_t n = w->countdown_from - w->countdown;
-    w->countdown_from = w->countdown;
-    w->stats.polls += n;
-    w->polls_since += n;
-    w->inject_due -= volt__min32(w->inject_due, n);
-    w->event_due -= volt__min32(w->event_due, n);
-    w->quota -= volt__min32(w->quota, n);
-}
-// Starts w->countdown at the smallest of them, or at 1 if that is 0. Called after a settling.
-static void volt__countdown_start(volt__worker *w) {
-    VOLT_ASSERT(w->countdown == w->countdown_from); // settled
-    uint32_t n = volt__min32(w->inject_due, w->event_due);
-    if (w->is_guest) n = volt__min32(n, w->quota);
-    w->countdown = w->countdown_from = n > 0 ? n : 1;
-}
-
 // ---- checks of debug builds
 
 VOLT_API void volt__check_root(const volt_cx *cx, const volt__node *frame, size_t size) {
@@ -8764,12 +9414,15 @@ static inline void volt__poll_pending(volt__worker *w, volt__task *t) {
                            : volt__load_rlx(&t->spawn_site); // rlx: our own
     volt__store_rlx(&t->wait_site, site); // rlx: for dumps
     if (cx->wait_ & VOLT__REQUEUE) {
-        if (VOLT__UNLIKELY(!volt__task_yield_private(t, cx->shield_depth_))) {
-            t->shield_depth = cx->shield_depth_;
-            volt__task_yield(t);
+        if (VOLT__LIKELY(volt__task_yield_private(t, cx->shield_depth_))) {
+            volt__trace_wake(w->rt, w, t);
+            volt__push_ring(w, t); // a private task is not routed
+            return;
         }
+        t->shield_depth = cx->shield_depth_;
+        volt__task_yield(t);
         volt__trace_wake(w->rt, w, t);
-        volt__push_ring(w, t);
+        volt__push_requeued(w, t);
         return;
     }
     t->shield_depth = cx->shield_depth_;
@@ -8779,11 +9432,11 @@ static inline void volt__poll_pending(volt__worker *w, volt__task *t) {
     if (t->n_armed == 0 && cx->wait_ == 0 && !(t->flags & VOLT__GAVE_WAKER) &&
         // rlx: no waker was given out, so no wake-up is on its way
         !(volt__load_rlx(&t->word) & VOLT__NOTIFIED))
-        volt__log(w->rt, VOLT_LOG_NEVER_WAKES, site);
+        volt__log_task(w->rt, VOLT_LOG_NEVER_WAKES, site, t, 0);
 #endif
     if (!volt__task_suspend(t)) return; // *t may be gone
     volt__trace_wake(w->rt, w, t);
-    volt__push_ring(w, t);
+    volt__push_requeued(w, t);
 }
 // Prepares w->cx and the word of the task for a poll. Returns the state. A private task needs only
 // fresh_cx: it is not cancelled and has no shield. A closing worker treats no task as private,
@@ -8795,9 +9448,11 @@ static VOLT__HOT void *volt__poll_begin(volt__worker *w, volt__task *t) {
     cx->task_ = t;
     VOLT__DEBUG_DO((cx->is_awaiting_ = 1, cx->at_ = t->wait_site));
     memcpy(&cx->wait_, &w->fresh_cx, sizeof w->fresh_cx);
-    if (VOLT__LIKELY(volt__task_begin_private(t, w->is_closing))) return volt__task_state(t);
+    if (VOLT__LIKELY(volt__task_begin_private(t, w->is_careful))) return volt__task_state(t);
     if (w->is_closing) t->flags |= VOLT__IS_SHARED; // with the sweep
-    cx->cancel_level_ = (uint8_t)((uint32_t)volt__task_begin(t) | w->is_closing);
+    uint32_t word = (uint32_t)volt__task_begin(t);
+    w->is_careful = w->is_closing | (word & VOLT__HAS_EXTRA);
+    cx->cancel_level_ = (uint8_t)((word & VOLT__CANCELLED) != 0 || w->is_closing);
     cx->budget_at_cancel_ = cx->budget_;
     cx->shield_depth_ = t->shield_depth;
     return volt__state_of(t);
@@ -8923,6 +9578,7 @@ static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     if (got.watchdog_expired) (void)volt__watchdog_take(&w->rt->watchdog);
     volt__wheel_try_fire(&stuck->wheel, volt__tick_floor(w->rt, VOLT_NOW_NS()), &got.chain);
     volt__trace_wakes(w->rt, w, &got.chain);
+    volt__route_chain(w->rt, w, &got.chain);
     volt__rescue_local(stuck, &got.chain);
     if (volt__has_inboxes(w->rt))
         volt__injector_pop(&stuck->inbox, 1, volt__ring_room(&w->ring), &got.chain);
@@ -8958,32 +9614,14 @@ static int volt__others_awake(const volt__worker *w) {
 }
 
 //==================================================================================================
-// >>worker  the loop of a worker: maintenance, events, search, park
+// >>upkeep  measurement of polls, housekeeping
 //==================================================================================================
-// The loop of a worker: its carrier finds the next task and polls it, and parks the worker while
-// there is none. The next task is the one that the first of these steps finds:
-//   1. If inject_due has run out: the next non-empty one of the queues behind the ring (overflow
-//      queue, inbox, injector), in rotation. A busy ring would starve them otherwise.
-//   2. If event_due has run out, and step 1 has found no task: an event poll, which fills the ring.
-//   3. The LIFO slot, but at most VOLT_LIFO_MAX times in a row.
-//   4. The ring. If it is empty, the LIFO slot without that limit.
-//   5. The overflow queue, then the inbox, then the worker's share of the injector.
-//   6. An event poll, then steps 3 to 5 again.
-//   7. A search: steals from the other workers, then step 5 again.
-//   8. Parking. The end of the sleep includes an event poll; then the worker goes on with step 3.
-// inject_due and event_due count polls down. The only worker of a runtime skips steps 6 and 7.
-// Before a task is polled twice in a row, step 5 is tried, and then an event poll ahead of time.
-//
-//   - During a poll the worker is not searching, and it has armed the watchdog since it last slept
-//     or scanned. volt__searching_done sees to both before the poll.
-//   - A worker parks only while its LIFO slot, ring and overflow queue are empty.
-//   - The carrier leaves the loop only between two polls: when the runtime has stopped, the drain
-//     timeout has expired, another thread waits for the carrier lock, or the step of a guest ends.
-// All functions are called by the carrier, except volt__time_left, volt__carrier_acquire, which
-// makes the caller the carrier, and volt__sleep_deadline, which volt_rt_deadline calls between two
-// steps of a guest. None is called under another lock, except the guest_lock of a guest.
+// At each event poll a worker measures how long its polls take, and derives from it when its queues
+// and events are next due, how many tasks are worth a wake-up of another worker, and how many may
+// be stolen. At every sixteenth one, and before it parks, it returns memory and publishes its
+// counters. All functions are called by the carrier of w, between two polls, while no lock is held.
 
-// ---- measurement and housekeeping
+// ---- measurement
 #define VOLT__HOUSEKEEP_EVERY 16u // calls of volt__maintain
 #define VOLT__TRIM_MS 1000u
 
@@ -9061,6 +9699,8 @@ static void volt__measure(volt__worker *w, int64_t now) {
     w->spawned_then = w->spawned;
     w->last_event_poll = now;
 }
+// ---- housekeeping
+
 static void volt__count_busy(volt__worker *w, int64_t now) {
     w->stats.busy_ns += (uint64_t)(now - w->busy_since);
     w->busy_since = now;
@@ -9094,12 +9734,120 @@ static void volt__housekeep(volt__worker *w) {
 // 0 of volt_run, which is no guest but has no thread of the runtime, the drain timeout starts here.
 static void volt__check_shutdown(volt__worker *w) {
     if (w->is_closing || !volt__load_acq(&w->rt->is_closed)) return; // [S1] with begin
-    w->is_closing = 1;
+    w->is_closing = w->is_careful = 1;
     if (volt__has_inboxes(w->rt)) volt__injector_close(&w->inbox);
     if (!w->has_thread && !w->is_guest && w->rt->cfg.drain_timeout > 0)
-        w->drain_deadline = volt__time_add(VOLT_NOW_NS(), w->rt->cfg.drain_timeout);
+        w->drain_deadline = volt__thread_deadline(w->rt->cfg.drain_timeout);
     volt__shutdown_ack(w->rt, UINT32_MAX);
 }
+
+//==================================================================================================
+// >>sleep  until when a parked worker sleeps, the test clock
+//==================================================================================================
+// A parked worker sleeps until its next timer, or until it gives up a shutdown. The test clock
+// moves here, and elsewhere only by calls of the application. All functions are called by the
+// carrier of w, except volt__time_left, and volt__sleep_deadline, which volt_rt_deadline calls
+// between two steps of a guest. None is called under a lock, except the guest_lock of a guest.
+
+// Returns the ns from now until `at`, 0 if it has passed, or -1 for VOLT_NEVER.
+static int64_t volt__time_left(volt_time at) {
+    if (at == VOLT_NEVER) return -1;
+    int64_t left = at - VOLT_NOW_NS();
+    return left > 0 ? left : 0;
+}
+// The time at which the carrier gives up waiting for the tasks to end in a shutdown. A pool thread
+// never does: the worker needs a carrier until its own thread is back.
+static volt_time volt__drain_deadline(const volt__worker *w) {
+    volt_time end = w->is_own_thread ? w->drain_deadline : VOLT_NEVER;
+#if VOLT_TEST_CLOCK
+    return volt__deadline(end == VOLT_NEVER ? VOLT_NEVER : volt__thread_time_left(end));
+#else
+    return end;
+#endif
+}
+static int volt__drain_expired(const volt__worker *w) {
+    volt_time end = volt__drain_deadline(w);
+    return end != VOLT_NEVER && VOLT_NOW_NS() >= end;
+}
+// Returns the time of the next timer, or VOLT_NEVER.
+static volt_time volt__next_timer(volt__worker *w) {
+    const volt_rt *rt = w->rt;
+    uint64_t tick = volt__wheel_expiry(&w->wheel);
+    if (tick >= (uint64_t)((VOLT_NEVER - rt->epoch) / VOLT_TICK_NS)) return VOLT_NEVER;
+    return rt->epoch + (int64_t)tick * VOLT_TICK_NS;
+}
+// Returns that time or the drain deadline, whichever is earlier.
+static volt_time volt__sleep_deadline(volt__worker *w) {
+    volt_time due = volt__next_timer(w), end = volt__drain_deadline(w);
+    return due < end ? due : end;
+}
+#if VOLT_TEST_CLOCK
+// Returns 1 while a thread of the pool runs a job, or a job is queued.
+static int volt__pool_is_working(volt_rt *rt) {
+#ifdef VOLT_SINGLE_THREAD
+    (void)rt;
+    return 0;
+#else
+    volt__lock(&rt->pool.lock);
+    int is_working = rt->pool.n_threads != rt->pool.n_idle || rt->pool.n_queued > 0;
+    volt__unlock(&rt->pool.lock);
+    return is_working;
+#endif
+}
+// Returns 1 also if poll(2) fails: the clock then does not move.
+static int volt__event_is_pending(int fd) {
+    struct pollfd p;
+    p.fd = fd;
+    p.events = POLLIN;
+    p.revents = 0;
+    return VOLT_SYS(poll, &p, 1, 0) != 0;
+}
+// Moves the test clock to the next timer, if there is one, unless the clock is held, another thread
+// works for a task, or an event is pending. Returns the timeout of the sleep, which is in real time
+// and given as that without a test clock. A pool thread wakes its task before it counts as idle, so
+// the events are looked at after the pool.
+static int64_t volt__test_clock_timeout(volt__worker *w, int64_t timeout) {
+    volt_time due = volt__next_timer(w);
+    if (timeout == 0 || due == VOLT_NEVER) return timeout;
+    if (volt__test_clock_is_held() || volt__pool_is_working(w->rt))
+        return volt__time_left(volt__drain_deadline(w));
+    if (!volt__event_is_pending(w->reactor.epfd)) volt__test_clock_move(due);
+    return 0;
+}
+#else
+#  define volt__test_clock_timeout(w_, timeout_) (timeout_)
+#endif
+
+//==================================================================================================
+// >>worker  the loop of a worker: events, search, park
+//==================================================================================================
+// The loop of a worker: its carrier finds the next task and polls it, and parks the worker while
+// there is none. The next task is the one that the first of these steps finds:
+//   1. The urgent lane, but at most VOLT_URGENT_MAX times in a row while there are other tasks. It
+//      is looked at after a poll of an urgent task, or one that pushed an urgent task, and whenever
+//      inject_due or event_due has run out.
+//   2. If inject_due has run out: the next non-empty one of the queues behind the ring (overflow
+//      queue, bound queue, inbox, injector), in rotation. A busy ring would starve them otherwise.
+//      If that puts step 3 off, it is the turn of step 3 the next time.
+//   3. If event_due has run out, and step 2 has found no task: an event poll, which fills the ring.
+//   4. The LIFO slot, but at most VOLT_LIFO_MAX times in a row.
+//   5. The ring. If it is empty, the LIFO slot without that limit.
+//   6. The urgent lane, the overflow queue, the bound queue, the inbox, then the worker's share of
+//      the injector.
+//   7. An event poll, then steps 4 to 6 again.
+//   8. A search: steals from the other workers, then step 6 again.
+//   9. Parking, after a spin with .spin_us. The end of the sleep includes an event poll; then the
+//      worker goes on with step 4.
+// inject_due and event_due count polls down. The only worker of a runtime skips steps 7 and 8.
+// Before a task is polled twice in a row, step 6 is tried, and then an event poll ahead of time.
+//
+//   - During a poll the worker is not searching, and it has armed the watchdog since it last slept
+//     or scanned. volt__searching_done sees to both before the poll.
+//   - A worker parks only while its LIFO slot, ring, overflow queue and bound queue are empty.
+//   - The carrier leaves the loop only between two polls: when the runtime has stopped, the drain
+//     timeout has expired, another thread waits for the carrier lock, or the step of a guest ends.
+// All functions are called by the carrier, except volt__carrier_acquire, which makes the caller the
+// carrier. None is called under another lock, except the guest_lock of a guest.
 
 // ---- carrier lock
 // A ticket lock: the thread whose ticket equals carrier_serving is the carrier. Between two polls
@@ -9161,8 +9909,10 @@ static int volt__drive_events(volt__worker *w, int is_parked, int64_t timeout) {
     w->stats.event_polls++;
     volt__store_rlx(&w->event_polls, w->event_polls + 1); // rlx: only the owner writes it
     w->event_due = w->event_every;
+    w->is_event_turn = 0;
     volt__countdown_start(w);
     volt__trace_wakes(rt, w, &got.chain);
+    volt__route_chain(rt, w, &got.chain);
     volt__push_batch(w, &got.chain);
     volt__check_shutdown(w);
     volt__carrier_check(w);
@@ -9174,7 +9924,7 @@ static int volt__drive_events(volt__worker *w, int is_parked, int64_t timeout) {
 
 // Returns 1 if a search would find a task now.
 static int volt__has_stealable_work(volt_rt *rt) {
-    if (!volt__injector_is_empty(&rt->injector)) return 1;
+    if (!volt__injector_is_empty(&rt->injector) || !volt__injector_is_empty(&rt->urgent)) return 1;
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
         if (volt__ring_is_stealable(&rt->workers[i]->ring)) return 1;
         if (volt__overflow_is_stealable(rt->workers[i])) return 1;
@@ -9215,11 +9965,42 @@ static volt__task *volt__next_from_overflow(volt__worker *w, uint32_t most) {
                        &c);
     return volt__push_batch_keep_first(w, &c);
 }
-// Step 5. Returns NULL if no task was found.
+// Pops one task from the urgent lane or the bound queue: its tasks may not enter the ring. Returns
+// NULL if there is none.
+static volt__task *volt__pop_one(volt__injector *q) {
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__injector_pop(q, 1, 1, &c);
+    return c.head;
+}
+// After the poll of an urgent task the lane is looked at again. That poll does not count for
+// inject_due: the ring and the queues behind it share the polls that are left.
+static volt__task *volt__pop_urgent(volt__worker *w) {
+    if (VOLT__LIKELY(volt__injector_is_empty(&w->rt->urgent))) return NULL;
+    volt__countdown_hurry(w);
+    volt__task *t = volt__pop_one(&w->rt->urgent);
+    if (t) w->inject_due++;
+    return t;
+}
+// Returns the next task of the urgent lane, or NULL if it is empty, or once after VOLT_URGENT_MAX
+// polls in a row were urgent: then it is the turn of another task.
+static volt__task *volt__next_urgent(volt__worker *w) {
+    if (w->urgent_run == VOLT_URGENT_MAX) {
+        w->urgent_run++;
+        return NULL;
+    }
+    volt__task *t = volt__pop_urgent(w);
+    w->urgent_run = !t ? 0 : w->urgent_run > VOLT_URGENT_MAX ? 1 : w->urgent_run + 1;
+    return t;
+}
+// Step 6. Returns NULL if no task was found. The urgent lane comes last if step 1 has just left the
+// turn to another task.
 static volt__task *volt__next_from_refill(volt__worker *w) {
-    volt__task *t = volt__next_from_overflow(w, w->inject_batch);
-    if (t) return t;
-    return volt__refill(w) ? volt__pop_ring(w) : NULL;
+    volt__task *t = w->urgent_run < VOLT_URGENT_MAX ? volt__next_urgent(w) : NULL;
+    if (!t) t = volt__next_from_overflow(w, w->inject_batch);
+    if (!t && !VOLT__ONE_WORKER) t = volt__pop_one(&w->bound);
+    if (!t && volt__refill(w)) t = volt__pop_ring(w);
+    return t ? t : volt__pop_urgent(w);
 }
 // Called while the ring is empty. The LIFO slot may hold a task if its limit was reached.
 static __attribute__((noinline)) volt__task *volt__next_local_slow(volt__worker *w) {
@@ -9240,7 +10021,7 @@ static inline volt__task *volt__next_local_locked(volt__worker *w, int is_solo) 
     if (w->lifo_run > 0) volt__end_lifo_run(w);
     return is_solo ? volt__ring_pop_solo(&w->ring) : volt__ring_pop(&w->ring);
 }
-// Steps 3 to 5. Returns NULL if no task was found.
+// Steps 4 to 6. Returns NULL if no task was found.
 static VOLT__HOT volt__task *volt__next_local(volt__worker *w) {
     volt__task *t;
     if (volt__is_solo(w)) {
@@ -9264,7 +10045,7 @@ static uint32_t volt__steal(volt__worker *w, volt__worker *from) {
     if (n == 0 && volt__ring_is_stealable(&from->ring)) n = volt__ring_steal(&from->ring, &w->ring);
     return n == 0 && volt__has_inboxes(w->rt) ? volt__refill_from(w, &from->inbox, 2) : n;
 }
-// Step 7. Returns NULL if no task was found, or if enough workers search already. A worker does not
+// Step 8. Returns NULL if no task was found, or if enough workers search already. A worker does not
 // begin a search while all others are parked and the injector is empty: a parked worker owns no
 // runnable task. A task that is being placed right now is not lost by that: its pusher wakes a
 // worker, or the scan in volt__park finds the task.
@@ -9272,7 +10053,9 @@ static volt__task *volt__search(volt__worker *w) {
     volt_rt *rt = w->rt;
     uint32_t n = volt__started(rt);
     if (!w->is_searching) {
-        if (volt__injector_is_empty(&rt->injector) && !volt__others_awake(w)) return NULL;
+        int is_empty = volt__injector_is_empty(&rt->injector) &&
+                       volt__injector_is_empty(&rt->urgent);
+        if (is_empty && !volt__others_awake(w)) return NULL;
         if (!volt__idle_begin_search(&rt->idle, n)) return NULL;
         w->is_searching = 1;
     }
@@ -9289,26 +10072,6 @@ static volt__task *volt__search(volt__worker *w) {
     }
     return volt__next_from_refill(w);
 }
-// The time at which the carrier gives up waiting for the tasks to end in a shutdown. A pool thread
-// never does: the worker needs a carrier until its own thread is back.
-static volt_time volt__drain_deadline(const volt__worker *w) {
-    return w->is_own_thread ? w->drain_deadline : VOLT_NEVER;
-}
-// The time of the next timer, if there is one, or the drain deadline, whichever is earlier.
-static volt_time volt__sleep_deadline(volt__worker *w) {
-    const volt_rt *rt = w->rt;
-    volt_time end = volt__drain_deadline(w);
-    uint64_t tick = volt__wheel_expiry(&w->wheel);
-    if (tick >= (uint64_t)((VOLT_NEVER - rt->epoch) / VOLT_TICK_NS)) return end;
-    volt_time due = rt->epoch + (int64_t)tick * VOLT_TICK_NS;
-    return due < end ? due : end;
-}
-// Returns the ns from now until `at`, 0 if it has passed, or -1 for VOLT_NEVER.
-static int64_t volt__time_left(volt_time at) {
-    if (at == VOLT_NEVER) return -1;
-    int64_t left = at - VOLT_NOW_NS();
-    return left > 0 ? left : 0;
-}
 // Called with the worker in the parked set. Waits for an event, a timer, a wake-up or the drain
 // deadline, and leaves the set. A guest that must not block only sets its timerfd, and stays in it.
 static void volt__worker_sleep(volt__worker *w) {
@@ -9318,11 +10081,13 @@ static void volt__worker_sleep(volt__worker *w) {
     w->has_slept = w->needs_watchdog = 1;
     if (w->guest_no_block) { // the application waits, on the epoll instance
         w->guest_parked = 1;
-        volt__reactor_set_timer(&w->reactor, at, timeout);
+        // the test clock does not reach `at` by itself
+        volt__reactor_set_timer(&w->reactor, VOLT_TEST_CLOCK ? VOLT_NEVER : at,
+                                VOLT_TEST_CLOCK ? -1 : timeout);
         return;
     }
     volt__trace_park(w, VOLT_TRACE_PARK);
-    int is_mine = volt__drive_events(w, 1, timeout);
+    int is_mine = volt__drive_events(w, 1, volt__test_clock_timeout(w, timeout));
     volt__trace_park(w, VOLT_TRACE_UNPARK);
     if (is_mine) volt__watchdog_scan(w);
 }
@@ -9335,7 +10100,7 @@ static void volt__guest_resume(volt__worker *w) {
     w->busy_since = VOLT_NOW_NS();
     if (volt__drive_events(w, was_away, 0)) volt__watchdog_scan(w);
 }
-// Step 8. A guest that must not block does not sleep: it returns with guest_parked set, and must
+// Step 9. A guest that must not block does not sleep: it returns with guest_parked set, and must
 // leave its step. On any other return the worker is awake, with or without tasks in its queues. It
 // is searching if it was claimed, if its scan has found a task, or if the runtime has stopped.
 static void volt__park(volt__worker *w) {
@@ -9348,8 +10113,10 @@ static void volt__park(volt__worker *w) {
     uint32_t left = volt__idle_park(&rt->idle, w->index, w->is_searching);
     w->is_searching = 0;
     if (w->is_closing) volt__stop_if_done(rt);
-    // left == 0: pushers may have left a task to this worker while it was searching, see >>idle
-    if (volt__is_stopped(rt) || (left == 0 && volt__has_stealable_work(rt))) {
+    // left == 0: pushers may have left a task to this worker while it was searching, see >>idle.
+    // No other worker serves the bound queue, so it is scanned in any case [I3].
+    if (volt__is_stopped(rt) || !volt__injector_is_empty(&w->bound) ||
+        (left == 0 && volt__has_stealable_work(rt))) {
         volt__idle_unpark_searching(&rt->idle, w->index);
         w->is_searching = 1;
         return;
@@ -9376,7 +10143,7 @@ static void volt__searching_done(volt__worker *w) {
     if (volt__started(rt) < rt->n_workers && !volt__idle_has_parked(&rt->idle))
         volt__start_spare(rt);
 }
-// Step 2: an event poll, preceded by housekeeping at every VOLT__HOUSEKEEP_EVERY-th call.
+// Step 3: an event poll, preceded by housekeeping at every VOLT__HOUSEKEEP_EVERY-th call.
 static void volt__maintain(volt__worker *w) {
     if (--w->housekeep_due == 0) volt__housekeep(w);
     int is_mine = volt__drive_events(w, 0, 0);
@@ -9388,11 +10155,32 @@ static void volt__maintain(volt__worker *w) {
     volt__watchdog_scan(w);
     volt__searching_done(w); // arms the watchdog again: this worker is awake
 }
-static int volt__drain_expired(const volt__worker *w) {
-    volt_time end = volt__drain_deadline(w);
-    return end != VOLT_NEVER && VOLT_NOW_NS() >= end;
+static int volt__must_leave(const volt__worker *w) {
+    return volt__is_stopped(w->rt) || volt__drain_expired(w) || w->handoff_wanted;
 }
-// Steps 6 to 8, repeated until there is a task. Returns NULL if the runtime has stopped, the drain
+// With .spin_us, an idle worker searches for that long before it parks, one worker at a time. It
+// counts as searching, so pushers wake no other worker. Returns NULL if it has found no task.
+static volt__task *volt__spin(volt__worker *w) {
+    volt_rt *rt = w->rt;
+    volt__task *t = NULL;
+    uint32_t none = 0;
+    if (rt->cfg.spin_us == 0 || w->is_guest || VOLT_TEST_CLOCK) return NULL;
+    if (!volt__cas_acq_rel(&rt->is_spinning, &none, 1)) return NULL; // [I2] one at a time
+    int64_t until = volt__time_add(VOLT_NOW_NS(), (int64_t)rt->cfg.spin_us * 1000);
+    while (!t && w->last_event_poll < until && !volt__must_leave(w)) {
+        if (!volt__is_solo(w) && !w->is_searching)
+            w->is_searching = (uint8_t)volt__idle_begin_search(&rt->idle, volt__started(rt));
+        // as before a park: this worker is the one that rescues the others
+        if (w->needs_watchdog && volt__others_awake(w)) volt__watchdog_arm(w);
+        if (volt__drive_events(w, 0, 0)) volt__watchdog_scan(w);
+        t = volt__next_local(w);
+        if (!t && !volt__is_solo(w)) t = volt__search(w);
+        if (w->is_closing) break; // the runtime stops when its last worker parks
+    }
+    volt__store_rel(&rt->is_spinning, 0u); // [I2] with the next spin
+    return t;
+}
+// Steps 7 to 9, repeated until there is a task. Returns NULL if the runtime has stopped, the drain
 // timeout has expired, another thread waits for the carrier lock, or the guest must leave its step.
 static volt__task *volt__wait_for_task(volt__worker *w) {
     for (;;) {
@@ -9403,7 +10191,11 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
             if (!t) t = volt__search(w);
         }
         if (!t) {
-            if (volt__is_stopped(w->rt) || volt__drain_expired(w) || w->handoff_wanted) return NULL;
+            if (volt__must_leave(w)) return NULL;
+            t = volt__spin(w);
+        }
+        if (!t) {
+            if (volt__must_leave(w)) return NULL;
             volt__park(w);
             if (w->guest_parked) return NULL;
             t = volt__next_local(w);
@@ -9416,7 +10208,7 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
         }
     }
 }
-// Returns the most tasks that step 1 takes from a queue: inject_batch less the tasks that are in
+// Returns the most tasks that step 2 takes from a queue: inject_batch less the tasks that are in
 // the ring already, but at least about a quarter of inject_batch.
 static uint32_t volt__due_batch_size(const volt__worker *w) {
     uint32_t len = volt__ring_len(&w->ring), least = w->inject_batch / 4 + 1;
@@ -9437,7 +10229,7 @@ static volt__task *volt__pop_injector(volt__worker *w) {
     if (volt__injector_is_empty(q)) return NULL; // before `started` is read: see volt__refill
     return volt__pop_queue_share(w, q, volt__started(w->rt), &w->stats.wakes_remote);
 }
-// The oldest batch of the overflow queue would starve while tasks keep spawning. So step 1 moves up
+// The oldest batch of the overflow queue would starve while tasks keep spawning. So step 2 moves up
 // to VOLT_INJECT_BATCH of its tasks to the injector, at most once in VOLT_OVERFLOW_MS.
 static void volt__overflow_age(volt__worker *w) {
     volt__chain c;
@@ -9448,12 +10240,23 @@ static void volt__overflow_age(volt__worker *w) {
     volt__overflow_pop(&w->overflow, VOLT__OLDEST, VOLT_INJECT_BATCH, &c);
     if (c.head) volt__inject(w->rt, &c);
 }
-// The queues behind the ring. Step 1 tries them in rotation, so that none starves another.
-enum { VOLT__SOURCE_OVERFLOW, VOLT__SOURCE_INBOX, VOLT__SOURCE_INJECTOR, VOLT__SOURCES };
+// The queues behind the ring. Step 2 tries them in rotation, so that none starves another. While
+// the ring is busy, bound tasks have no other way to a poll, and no other worker takes them: their
+// queue comes up every other time.
+enum {
+    VOLT__SOURCE_OVERFLOW,
+    VOLT__SOURCE_BOUND_1,
+    VOLT__SOURCE_INBOX,
+    VOLT__SOURCE_BOUND_2,
+    VOLT__SOURCE_INJECTOR,
+    VOLT__SOURCE_BOUND_3,
+    VOLT__SOURCES
+};
 static volt__task *volt__pop_source(volt__worker *w, uint32_t source) {
     if (source == VOLT__SOURCE_OVERFLOW)
         return volt__next_from_overflow(w, volt__due_batch_size(w));
     if (source == VOLT__SOURCE_INJECTOR) return volt__pop_injector(w);
+    if (source != VOLT__SOURCE_INBOX) return VOLT__ONE_WORKER ? NULL : volt__pop_one(&w->bound);
     if (!volt__has_inboxes(w->rt)) return NULL;
     return volt__pop_queue_share(w, &w->inbox, 1, &w->stats.inbox_tasks);
 }
@@ -9470,26 +10273,33 @@ static int volt__has_more_queued(const volt__worker *w) {
     return !volt__overflow_is_empty(&w->overflow) || !volt__injector_is_empty(&w->rt->injector) ||
            (volt__has_inboxes(w->rt) && !volt__injector_is_empty(&w->inbox));
 }
-// Steps 1 and 2, if due. Returns 0 if step 3 is next, or 1 if *t is the result: the next task, or
+
+// Steps 1 to 3, if due. Returns 0 if step 4 is next, or 1 if *t is the result: the next task, or
 // NULL if the carrier must leave the loop, because the quota of the guest's step is used up,
 // another thread waits for the carrier lock, or the drain timeout has expired.
 static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task **t) {
-    *t = NULL;
     volt__countdown_settle(w);
+    // no queue keeps the worker from its events: two runs of the urgent lane and a task of step 2
+    VOLT_ASSERT(w->polls_since <= w->rt->cfg.event_interval + 2 * VOLT_URGENT_MAX + 2);
+    *t = NULL;
     if (VOLT__UNLIKELY(w->is_guest && w->quota == 0)) return 1;
-    if (w->inject_due == 0) {
+    *t = volt__next_urgent(w);
+    if (VOLT__UNLIKELY(*t != NULL)) return 1;
+    if (w->inject_due == 0 && !w->is_event_turn) {
         w->inject_due = w->inject_every;
         *t = volt__pop_due_source(w);
+        w->is_event_turn = *t && w->event_due == 0;
         if (volt__has_more_queued(w)) // due again after the tasks in the ring
             w->inject_due = volt__min32(w->inject_every, volt__ring_len(&w->ring) + 1);
-        // If one poll is left to that, an event poll that is due by now comes first.
-        if (w->inject_due == 1 && w->event_due == 0) w->inject_due = 2;
+        if (!volt__injector_is_empty(&w->bound)) // every other poll
+            w->inject_due = volt__min32(w->inject_due, 2);
     }
     if (!*t && w->event_due == 0) {
         volt__maintain(w);
         if (VOLT__UNLIKELY(volt__drain_expired(w) || w->handoff_wanted)) return 1;
     }
     volt__countdown_start(w);
+    if (VOLT__UNLIKELY(!volt__injector_is_empty(&w->rt->urgent))) volt__countdown_hurry(w);
     return *t != NULL;
 }
 // Called if the previous poll was of t, too: no other task was ahead of it in the LIFO slot or the
@@ -9505,9 +10315,10 @@ static __attribute__((noinline)) volt__task *volt__next_before_lone_task(volt__w
         w->event_due = 0;
         is_over = volt__serve_due(w, &first) && !first;
     }
-    volt__push_ring(w, t); // also if the carrier leaves: the next one, or a thief, takes t
+    volt__push_requeued(w, t); // also if the carrier leaves: the next one, or a thief, takes t
     if (is_over) return NULL;
     if (!first) first = volt__pop_ring(w);
+    if (!first) first = volt__next_from_refill(w); // t was routed
     return first ? first : volt__wait_for_task(w);
 }
 // Returns the next task, or NULL if the carrier must leave the loop. `last` is the task of the
@@ -9520,7 +10331,7 @@ static VOLT__HOT volt__task *volt__next_task(volt__worker *w, const volt__task *
     if (VOLT__UNLIKELY(t == last)) return volt__next_before_lone_task(w, t);
     return VOLT__LIKELY(t != NULL) ? t : volt__wait_for_task(w);
 }
-// When the quota of a guest runs out, step 1 may be due but not done. Then the guest's next run
+// When the quota of a guest runs out, step 2 may be due but not done. Then the guest's next run
 // begins with it: if each run is one poll, the queues behind the ring would starve otherwise.
 static volt__task *volt__first_task(volt__worker *w) {
     volt__task *t = NULL;
@@ -9605,6 +10416,7 @@ static void volt__handoff_end(volt__worker *w, volt_job *job) {
     // have read that event
     volt__carrier_check(w);
     VOLT_TLS_SET(w);
+    w->is_careful = 1; // the polls in between may have cleared it
     // this thread resumes its poll: the carrier in between may have left the worker searching
     volt__searching_done(w);
 }
@@ -9678,6 +10490,9 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     }
     volt__fds_attach(&rt->fds, index, w->reactor.epfd);
     rt->workers[index] = w;
+#if VOLT_TEST_CLOCK && !defined(VOLT_SINGLE_THREAD)
+    rt->pool.waiting = &w->reactor;
+#endif
     *out = w;
     return 0;
 }
@@ -9695,7 +10510,9 @@ static void *volt__thread_main(void *arg) {
     for (uint32_t x = n; x >= 10; x /= 10) digits++;
     for (uint32_t i = 0; i < digits; i++, n /= 10) name[at + digits - 1 - i] = (char)('0' + n % 10);
     volt__sys_name_thread(name);
+    volt__thread_hook_call(&w->rt->cfg.on_thread, w->index, 1);
     volt__worker_main(w);
+    volt__thread_hook_call(&w->rt->cfg.on_thread, w->index, 0); // before its thread is joined
     return NULL;
 }
 static int volt__thread_start(volt__worker *w) {
@@ -9786,7 +10603,7 @@ static void volt__start_spare(volt_rt *rt) {
 // Ends a step: makes the epoll instance readable unless the guest is parked, and releases
 // guest_lock. LAST TOUCH of *w at the unlock: if the runtime has stopped, volt_destroy may free it.
 static void volt__guest_leave(volt__worker *w) {
-    if (!w->guest_parked) volt__reactor_unpark(&w->reactor);
+    if (!w->guest_parked && !volt__guest_is_asked(w)) volt__reactor_unpark(&w->reactor);
     volt__unlock(&w->rt->guest_lock);
 }
 // Runs the guest for at most max_polls polls. Returns the number of polls made.
@@ -9809,6 +10626,7 @@ static void volt__guest_drain(volt_rt *rt, volt_time deadline) {
     if (!volt__lock_until(&rt->guest_lock, deadline)) return;
     w->drain_deadline = deadline;
     w->guest_no_block = 0;
+    volt__store_rlx(&w->guest_thread, (uintptr_t)0); // rlx: ordered by the park and the claim
     while (!volt__is_stopped(rt) && !volt__drain_expired(w)) volt__guest_step(w, UINT32_MAX);
     w->guest_no_block = 1;
     w->drain_deadline = VOLT_NEVER;
@@ -9824,10 +10642,13 @@ static void volt__guest_drive(volt_rt *rt, volt__task *t, volt_time deadline) {
     p.events = POLLIN;
     for (;;) {
         volt__lock(&rt->guest_lock);
+        volt__store_rlx(&w->guest_thread, (uintptr_t)0); // rlx: there is one thread
         volt__guest_step(w, VOLT_EVENT_INTERVAL);
         volt__guest_leave(w);
-        int64_t left = volt__time_left(deadline);
+        int64_t left = volt__thread_time_left(deadline);
         if (volt__join_is_done(t) || left == 0) return;
+        // left or due: poll(2) returns at once
+        if (VOLT_TEST_CLOCK && w->guest_parked && volt__test_clock_timeout(w, -1) == 0) continue;
         p.revents = 0;
         VOLT_SYS(poll, &p, 1, volt__epoll_ms(left));
     }
@@ -9967,7 +10788,7 @@ static int volt__config_resolve(const volt_config *in, volt_config *c) {
     if (size < sizeof c->size || size > sizeof *c) return -EINVAL;
     if (in) memcpy(c, in, size);
     c->size = sizeof *c;
-    if (c->workers == 0) c->workers = volt__cpu_count();
+    if (c->workers == 0) c->workers = VOLT_TEST_CLOCK ? 1 : volt__cpu_count();
     if (c->reactors == 0) c->reactors = c->workers;
     if (c->budget == 0) c->budget = VOLT_BUDGET;
     if (c->event_interval == 0) c->event_interval = VOLT_EVENT_INTERVAL;
@@ -9975,10 +10796,12 @@ static int volt__config_resolve(const volt_config *in, volt_config *c) {
     if (c->watchdog_us == 0) c->watchdog_us = VOLT_WATCHDOG_US;
     if (c->max_blocking_threads == 0) c->max_blocking_threads = VOLT_POOL_MAX;
     if (c->seed == 0) c->seed = VOLT_RANDOM();
-    int is_valid = c->workers <= VOLT_MAX_WORKERS && c->reactors <= c->workers &&
+    int is_valid = c->workers <= (VOLT_TEST_CLOCK ? 1 : VOLT_MAX_WORKERS) &&
+                   c->reactors <= c->workers &&
                    c->budget <= UINT16_MAX && c->event_interval <= 1000000 &&
                    c->stack_size >= 65536 && c->watchdog_us >= 100 && c->start_all_workers <= 1 &&
-                   c->is_guest <= 1 && (uint32_t)c->placement <= VOLT_PLACE_LEAST &&
+                   c->is_guest <= 1 && c->guest_is_asked <= c->is_guest && c->spin_us <= 1000000 &&
+                   (uint32_t)c->placement <= VOLT_PLACE_LEAST &&
                    c->drain_timeout >= 0 && c->slow_poll >= 0 && !c->alloc.alloc == !c->alloc.free;
     if (c->workers == 1) c->placement = VOLT_PLACE_SHARED; // there is no choice
     if (!c->alloc.alloc) {
@@ -10095,6 +10918,20 @@ static inline void volt__task_attach_handle(volt__task *t, volt_handle *h) {
 static inline void volt__task_publish(volt__task *t, uint32_t refs) {
     volt__store_rel(&t->word, VOLT__NOTIFIED + refs * VOLT__REF); // [M2] with try_retain
 }
+// The same for a task with an extra. *o was checked.
+static void volt__task_publish_extra(volt__task *t, uint32_t refs, const volt_spawn_options *o) {
+    uintptr_t word = VOLT__NOTIFIED + refs * VOLT__REF + VOLT__HAS_EXTRA;
+    volt__extra *x = volt__task_extra(t);
+    x->tag = o->tag;
+    x->is_urgent = o->is_urgent;
+    x->worker = o->worker;
+    t->flags |= VOLT__IS_SHARED;
+    if (o->is_urgent || o->is_bound) {
+        volt__store_rlx(&volt__slab_of(t)->rt->has_routed, 1u); // rlx: published with the task
+        word += VOLT__ROUTED;
+    }
+    volt__store_rel(&t->word, word); // [M2] with try_retain
+}
 static volt__task *volt__alloc_outside(volt_rt *rt, size_t bytes) {
     // spreads the threads over the heaps: their stacks differ in the upper bits of the address
     void *frame = __builtin_frame_address(0);
@@ -10119,6 +10956,12 @@ static inline int volt__is_small_state(size_t size) {
 static inline void volt__copy_8(char *to, const char *from) {
     memcpy(to, from, 4);
     memcpy(to + 4, from + 4, 4);
+}
+// Returns the size of a tail, such as an extra, and of padding that keeps the slot size a multiple
+// of `align`, the state's alignment, as it is without the tail.
+static size_t volt__task_tail_size(size_t size, size_t align, size_t tail) {
+    size_t bytes = sizeof(volt__task) + ((size + 15) & ~(size_t)15) + tail;
+    return align > 16 ? tail + (align - bytes % align) % align : tail;
 }
 // Copies the state of a new task. The frame of *from is known to be zero and is not read.
 static inline void volt__state_copy(void *to, const void *from, size_t size) {
@@ -10147,16 +10990,18 @@ static int volt__admit_outside(volt_rt *rt, volt__task *t, uint32_t refs, int is
     volt__store_rlx(&t->spawn_ms, (uint32_t)volt__ms_floor(rt, VOLT_NOW_NS()));
     volt__rt_pin(rt);
     if (is_enqueued) volt__trace_wake(rt, NULL, t);
-    int place = is_enqueued ? volt__place(rt) : VOLT__ANY_WORKER;
-    int ok = volt__injector_spawn(volt__placement_queue(rt, place), is_enqueued ? t : NULL);
-    if (ok && is_enqueued) volt__wake_worker_preferring(rt, place);
+    int is_placed = is_enqueued && !volt__task_is_routed(rt, t);
+    int place = is_placed ? volt__place(rt) : VOLT__ANY_WORKER;
+    int ok = volt__injector_spawn(volt__placement_queue(rt, place), is_placed ? t : NULL);
+    if (ok && is_placed) volt__wake_worker_preferring(rt, place);
+    else if (ok && is_enqueued) volt__route(rt, NULL, t);
     volt__rt_unpin(rt);
     if (ok) return 0;
     volt__task_refuse(t, refs);
     return -ESHUTDOWN;
 }
 // The same by w, which is not closing, so the task is not refused.
-static inline void volt__admit(volt__worker *w, volt__task *t, int is_enqueued) {
+static VOLT__HOT void volt__admit(volt__worker *w, volt__task *t, int is_enqueued) {
     volt__store_rlx(&t->spawn_ms, (uint32_t)w->ms); // rlx: for dumps
     if (is_enqueued) volt__trace_wake(w->rt, w, t);
     volt__store_rel(&w->spawned, w->spawned + 1); // [S2] with alive
@@ -10167,7 +11012,12 @@ static int volt__admit_or_refuse(volt__worker *w, volt__task *t, uint32_t refs, 
         volt__task_refuse(t, refs);
         return -ESHUTDOWN;
     }
-    volt__admit(w, t, is_enqueued);
+    int is_routed = volt__task_is_routed(w->rt, t);
+    volt__admit(w, t, is_enqueued && !is_routed);
+    if (is_routed) {
+        volt__trace_wake(w->rt, w, t);
+        volt__route(w->rt, w, t);
+    }
     return 0;
 }
 static int volt__admit_task(volt_rt *rt, volt__worker *w, volt__task *t, uint32_t refs,
@@ -10213,16 +11063,70 @@ static __attribute__((noinline)) int volt__spawn(volt_rt *rt, volt__worker *w, v
     if (rc < 0 && h) h->task_ = NULL;
     return rc;
 }
+// ---- options of a spawn
+
+// Completes *o: an empty tag becomes that of the calling task, and a runtime with one worker needs
+// no bound task. cx: NULL outside of tasks. Returns 0 or -errno.
+static int volt__options_complete(const volt_rt *rt, const volt_cx *cx, volt_spawn_options *o) {
+    if (o->is_bound && o->is_urgent) return -EINVAL;
+    if (o->is_bound && o->worker >= volt__started(rt)) return -ENXIO;
+    if (rt->n_workers == 1) o->is_bound = 0;
+    if (o->tag == 0 && cx) o->tag = volt__tag_of(cx->task_);
+    return 0;
+}
+static int volt__spawn_with(volt_rt *rt, volt_cx *cx, const volt_spawn_options *options,
+                            volt_handle *h, volt_fn *fn, const void *state, size_t size,
+                            const char *site) {
+    volt__worker *w = cx ? cx->worker_ : volt__current_worker(rt);
+    volt_spawn_options o = *options;
+    if (!volt__spawn_is_valid(rt, state, size, site)) return -EINVAL;
+    if (!w && volt__is_forked_child(rt)) return -ECHILD;
+    int rc = volt__options_complete(rt, cx, &o);
+    if (rc < 0) return rc;
+    size_t align = size & (~size + 1); // at least that of the type
+    align = align < VOLT_STATE_ALIGN ? align : VOLT_STATE_ALIGN;
+    size_t tail = volt__task_tail_size(size, align, VOLT__EXTRA_TAIL);
+    volt__task *t = volt__task_alloc(rt, w, size, tail);
+    if (!t) return -ENOMEM;
+    volt__state_copy(volt__task_state(t), state, size);
+    volt__task_fill(t, fn, 0, site);
+    if (h) volt__task_attach_handle(t, h);
+    volt__task_publish_extra(t, h ? 2 : 1, &o);
+    rc = volt__admit_task(rt, w, t, h ? 2 : 1, 1);
+    if (rc < 0 && h) h->task_ = NULL;
+    return rc;
+}
+static const volt_spawn_options volt__no_options = { 0, 0, 0, 0 };
+VOLT_API int volt_spawn_with(volt_cx *cx, const volt_spawn_options *options, volt_handle *h,
+                             volt_fn *fn, const void *state, size_t size, const char *site) {
+    return volt__spawn_with(cx->rt_, cx, options ? options : &volt__no_options, h, fn, state, size,
+                            site);
+}
+VOLT_API int volt_rt_spawn_with(volt_rt *rt, const volt_spawn_options *options, volt_handle *h,
+                                volt_fn *fn, const void *state, size_t size, const char *site) {
+    return volt__spawn_with(rt, NULL, options ? options : &volt__no_options, h, fn, state, size,
+                            site);
+}
+
+// ---- spawn without options
+
+// The spawn inherits the tag of the calling task, if that has one.
+static __attribute__((noinline)) int volt__spawn_slow(volt_cx *cx, volt_handle *h, volt_fn *fn,
+                                                           const void *state, size_t size,
+                                                           const char *site) {
+    if (volt__task_has_extra(cx->task_)) return volt_spawn_with(cx, NULL, h, fn, state, size, site);
+    return volt__spawn(cx->rt_, cx->worker_, h, fn, state, size, site);
+}
 // The fast path for a small state and a free slot of the current slab, inlined as a whole because
 // spawning is hot in many programs. All other spawns take volt__spawn.
 VOLT_API int volt_spawn_at(volt_cx *cx, volt_handle *h, volt_fn *fn, const void *state, size_t size,
                            const char *site) {
     volt__worker *w = cx->worker_;
     volt__task *t = NULL;
-    if (VOLT__LIKELY(volt__is_small_state(size) && !w->is_closing &&
+    if (VOLT__LIKELY(volt__is_small_state(size) && !w->is_careful &&
                      volt__frame_is_zero(state, size)))
         t = volt__heap_alloc_fast(&w->heap, sizeof *t + size);
-    if (VOLT__UNLIKELY(!t)) return volt__spawn(w->rt, w, h, fn, state, size, site);
+    if (VOLT__UNLIKELY(!t)) return volt__spawn_slow(cx, h, fn, state, size, site);
     volt__spawn_fill(t, h, fn, state, size, site);
     volt__admit(w, t, 1);
     return 0;
@@ -10238,10 +11142,10 @@ VOLT_API int volt_rt_spawn(volt_rt *rt, volt_handle *h, volt_fn *fn, const void 
                            size_t size) {
     return volt__spawn(rt, volt__current_worker(rt), h, fn, state, size, "volt_rt_spawn");
 }
-// Spawns the task of volt_run or volt_block_on. The state remains the caller's: the slot only holds
-// a pointer to it. Returns 0 or -errno.
-static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_fn *fn, void *state,
-                            uint8_t flags) {
+// Makes the task of volt_run or volt_block_on, for the caller to admit. The state remains the
+// caller's: the slot only holds a pointer to it. Returns 0 and *out, or -errno.
+static int volt__make_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_fn *fn, void *state,
+                           uint8_t flags, volt__task **out) {
     uint8_t all = (uint8_t)(VOLT__EXTERNAL | flags);
     if (!volt__spawn_is_valid(rt, state, sizeof(volt_frame), "root task")) return -EINVAL;
     if (!w && volt__is_forked_child(rt)) return -ECHILD;
@@ -10249,10 +11153,16 @@ static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_f
     if (!t) return -ENOMEM;
     memcpy(volt__task_state(t), &state, sizeof state);
     volt__task_fill(t, fn, all, "root task");
-    uint32_t refs = h ? 2 : 1;
     if (h) volt__task_attach_handle(t, h);
-    volt__task_publish(t, refs);
-    return volt__admit_task(rt, w, t, refs, 1);
+    volt__task_publish(t, h ? 2 : 1);
+    *out = t;
+    return 0;
+}
+static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_fn *fn, void *state,
+                            uint8_t flags) {
+    volt__task *t;
+    int rc = volt__make_root(rt, w, h, fn, state, flags, &t);
+    return rc < 0 ? rc : volt__admit_task(rt, w, t, h ? 2 : 1, 1);
 }
 
 VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size) {
@@ -10314,10 +11224,10 @@ VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result) 
     if (!h->task_) return -EINVAL;
     if (VOLT_TLS_GET()) return -EDEADLK;
     if (volt__is_forked_child(volt__slab_of(h->task_)->rt)) return -ECHILD;
-    volt__guest_drive(volt__slab_of(h->task_)->rt, h->task_, volt__deadline(at_most));
+    volt__guest_drive(volt__slab_of(h->task_)->rt, h->task_, volt__thread_deadline(at_most));
     void *waiter = (void *)((uintptr_t)&p | VOLT__JOIN_PARKER);
     if (volt__join_register(h->task_, waiter)) {
-        volt_time deadline = volt__deadline(at_most);
+        volt_time deadline = volt__thread_deadline(at_most);
         if (volt__parker_wait(&p, deadline) < 0) {
             if (volt__join_unregister(h->task_, waiter)) return -ETIMEDOUT;
             volt__parker_wait(&p, VOLT_NEVER); // the task has ended, and its runner sets p
@@ -10345,6 +11255,11 @@ VOLT_API void volt_wake(volt_waker w) {
     if (volt__task_wake(w.task_)) volt__schedule(w.task_);
 }
 VOLT_API void volt_waker_release(volt_waker w) { volt__task_drop(w.task_); }
+VOLT_API uint64_t volt_task_id(const volt_cx *cx) { return volt__task_id(cx->task_); }
+VOLT_API uintptr_t volt_task_tag(const volt_cx *cx) { return volt__tag_of(cx->task_); }
+VOLT_API uint64_t volt_handle_id(const volt_handle *h) {
+    return h->task_ ? volt__task_id(h->task_) : 0;
+}
 
 //==================================================================================================
 // >>leaf  the contract of a leaf, and the wait that all primitives share
@@ -10420,7 +11335,7 @@ static __attribute__((noinline, cold)) void volt__budget_exhausted(volt_cx *cx) 
     if (!volt__scope_is_cancelled(cx) || cx->budget_at_cancel_ < cx->rt_->cfg.budget / 2) return;
     if (t->flags & VOLT__WAS_LOGGED) return;
     t->flags |= VOLT__WAS_LOGGED;
-    volt__log(cx->rt_, VOLT_LOG_IGNORES_CANCEL, t->wait_site);
+    volt__log_task(cx->rt_, VOLT_LOG_IGNORES_CANCEL, t->wait_site, t, 0);
 }
 // Returns 1 if a unit was charged. Returns 0 if none was left: the leaf is then pending, and the
 // task is enqueued again.
@@ -10690,7 +11605,7 @@ static int volt__wait_op_sync(volt__wait_op *op, volt_time at_most) {
     volt__thread_waiter b;
     if (VOLT_TLS_GET()) return -EDEADLK;
     volt__thread_waiter_init(&b);
-    volt_time deadline = volt__deadline(at_most);
+    volt_time deadline = volt__thread_deadline(at_most);
     for (;;) {
         int64_t value = volt__wait_op_step(op, &b.node, 0);
         if (value == VOLT__PENDING && volt__parker_wait(&b.parker, deadline) < 0) {
@@ -10776,6 +11691,9 @@ VOLT_API void volt_interval_init(volt_interval *iv, volt_time period) {
     iv->next_ = volt__time_add(volt_now(), iv->period_);
     iv->missed = VOLT_MISSED_BURST;
 }
+VOLT_API void volt_interval_reset(volt_interval *iv, volt_time next) {
+    iv->next_ = next > 0 ? next : 0;
+}
 // Waits for the tick at iv->next_. `behind` is the number of later ticks that are due by then.
 VOLT_API volt_poll volt_interval_next(volt_cx *cx, volt_interval *iv) {
     volt__check_not_on_stack(cx, iv);
@@ -10788,7 +11706,7 @@ VOLT_API volt_poll volt_interval_next(volt_cx *cx, volt_interval *iv) {
     volt_time now = VOLT_NOW_NS(), behind = now > iv->next_ ? (now - iv->next_) / iv->period_ : 0;
     volt_time n_ticks = iv->missed == VOLT_MISSED_SKIP ? behind + 1 : 1;
     if (iv->missed == VOLT_MISSED_DELAY) iv->next_ = volt__time_add(now, iv->period_);
-    else iv->next_ += n_ticks * iv->period_;
+    else iv->next_ = volt__time_add(iv->next_, n_ticks * iv->period_);
     return volt_ready(n_ticks);
 }
 
@@ -10860,13 +11778,15 @@ VOLT_API volt_poll volt_join_state(volt_cx *cx, volt_handle *h, void *state, siz
 //   ACTIVE    the wrapper was polled, and its inner operation has not ended
 //   CANCELS   the wrapper cancels the inner operation in this poll
 //   POLLING   the inner poll is being evaluated
-//   LAST_TRY  the last try has begun, or is over
+//   LAST_TRY  the last try has begun, or is over; a volt_timer_reset undoes it
+//   WAS_RESET the deadline is that of a volt_timer_reset
 // So LAST_TRY without CANCELS means that the current poll is the last try.
 enum {
     VOLT__WRAPPER_ACTIVE = 1,
     VOLT__WRAPPER_CANCELS = 2,
     VOLT__WRAPPER_POLLING = 4,
-    VOLT__WRAPPER_LAST_TRY = 8
+    VOLT__WRAPPER_LAST_TRY = 8,
+    VOLT__WRAPPER_WAS_RESET = 16
 };
 static void volt__wrapper_begin(volt_cx *cx, volt__node *node, int cancels) {
     VOLT_ASSERT(cx->frame_ != NULL && node != cx->frame_);
@@ -10876,8 +11796,8 @@ static void volt__wrapper_begin(volt_cx *cx, volt__node *node, int cancels) {
     node->saved_cancel_level_ = cx->cancel_level_;
     // Only at the first poll: later, cx->shield_depth_ is that of the frame that suspended.
     if (node->resume_line_ == 0) node->shield_base_ = cx->shield_depth_;
-    node->resume_line_ = (node->resume_line_ & VOLT__WRAPPER_LAST_TRY) | VOLT__WRAPPER_ACTIVE |
-                         VOLT__WRAPPER_POLLING;
+    node->resume_line_ &= VOLT__WRAPPER_LAST_TRY | VOLT__WRAPPER_WAS_RESET;
+    node->resume_line_ |= VOLT__WRAPPER_ACTIVE | VOLT__WRAPPER_POLLING;
     if (cancels) node->resume_line_ |= VOLT__WRAPPER_CANCELS;
     if (cancels) volt__raise_cancel_level(cx, node->shield_base_);
 }
@@ -10911,6 +11831,7 @@ static volt_poll volt__timeout_end(volt_cx *cx, volt_timer *t, volt_time time, i
                                    volt_poll inner) {
     volt__node *node = &t->node_;
     uint32_t way = node->resume_line_ & (VOLT__WRAPPER_LAST_TRY | VOLT__WRAPPER_CANCELS);
+    int was_reset = (node->resume_line_ & VOLT__WRAPPER_WAS_RESET) != 0;
     int is_mine = volt__wrapper_end(cx, node, !volt_is_pending(inner));
     if (VOLT__UNLIKELY(way == VOLT__WRAPPER_LAST_TRY)) cx->last_tries_--;
     if (!volt_is_pending(inner)) {
@@ -10924,12 +11845,25 @@ static volt_poll volt__timeout_end(volt_cx *cx, volt_timer *t, volt_time time, i
     // cancels.
     if (VOLT__UNLIKELY(state == VOLT__FIRED) && !(way & VOLT__WRAPPER_CANCELS))
         (void)volt__task_wake(cx->task_);
-    if (state == VOLT__IDLE && time != VOLT_NEVER) {
+    if (state == VOLT__IDLE && time != VOLT_NEVER && !was_reset) {
         volt_time deadline = is_relative ? volt__deadline(time) : time;
         // If the limit has expired already, the next poll is the last try.
         if (volt__timer_start(cx, node, deadline)) (void)volt__task_wake(cx->task_);
     }
     return inner;
+}
+// The timer may have expired already: until the inner poll is cancelled, that is undone.
+VOLT_API int volt_timer_reset(volt_cx *cx, volt_timer *t, volt_time deadline) {
+    volt__node *node = &t->node_;
+    uint32_t flags = node->resume_line_;
+    if (!(flags & VOLT__WRAPPER_ACTIVE)) return -EINVAL;
+    if (flags & VOLT__WRAPPER_CANCELS) return -ETIMEDOUT;
+    if ((flags & VOLT__WRAPPER_LAST_TRY) && (flags & VOLT__WRAPPER_POLLING)) cx->last_tries_--;
+    node->resume_line_ = (flags & ~(uint32_t)VOLT__WRAPPER_LAST_TRY) | VOLT__WRAPPER_WAS_RESET;
+    volt__timer_end_wait(cx, node);
+    if (deadline != VOLT_NEVER && volt__timer_start(cx, node, deadline))
+        (void)volt__task_wake(cx->task_);
+    return 0;
 }
 VOLT_API volt_poll volt__within_end(volt_cx *cx, volt_timer *t, volt_time at_most,
                                     volt_poll inner) {
@@ -10938,6 +11872,112 @@ VOLT_API volt_poll volt__within_end(volt_cx *cx, volt_timer *t, volt_time at_mos
 VOLT_API volt_poll volt__before_end(volt_cx *cx, volt_timer *t, volt_time deadline,
                                     volt_poll inner) {
     return volt__timeout_end(cx, t, deadline, 0, inner);
+}
+
+//==================================================================================================
+// >>delays  delay queues: many deadlines of one task
+//==================================================================================================
+// A radix queue of 16 levels for the digits of a time in base 16; its entries belong to the caller.
+// No entry of a slot is due before last_, and last_ is not later than the newest `now` of a take.
+// An entry lies in the level of the highest digit in which its time differs from last_, in the slot
+// of that digit: so those in the first slot of the lowest level are the earliest. A take moves
+// last_ on, and the entries of that slot to lower levels, or to ready_ once last_ has reached them.
+//
+// An entry lies where `at_` belongs, and is due at `due_`, which may be later: a move to a later
+// time only stores due_, and the entry moves when its slot comes up. The functions take no lock;
+// the caller sees to it that one thread at a time uses a queue.
+
+static void volt__delays_link(volt_delay **head, volt_delay *d) {
+    d->next_ = *head;
+    d->link_ = head;
+    if (d->next_) d->next_->link_ = &d->next_;
+    *head = d;
+}
+static void volt__delays_insert(volt_delays *q, volt_delay *d) {
+    d->at_ = d->due_;
+    if (d->at_ <= q->last_) {
+        volt__delays_link(&q->ready_, d);
+        return;
+    }
+    uint32_t level = (uint32_t)volt__highest_bit((uint64_t)(d->at_ ^ q->last_)) / 4;
+    uint32_t slot = (uint32_t)(d->at_ >> level * 4) & 15;
+    q->levels_ = (uint16_t)(q->levels_ | 1u << level);
+    q->occupied_[level] = (uint16_t)(q->occupied_[level] | 1u << slot);
+    volt__delays_link(&q->slot_[level][slot], d);
+}
+static void volt__delays_note_empty(volt_delays *q, uint32_t level, uint32_t slot) {
+    q->occupied_[level] = (uint16_t)(q->occupied_[level] & ~(1u << slot));
+    if (q->occupied_[level] == 0) q->levels_ = (uint16_t)(q->levels_ & ~(1u << level));
+}
+// Takes an entry out of its list; it still counts in len_.
+static void volt__delays_unlink(volt_delays *q, volt_delay *d) {
+    uintptr_t at = ((uintptr_t)d->link_ - (uintptr_t)q->slot_) / sizeof d->link_;
+    *d->link_ = d->next_;
+    if (d->next_) d->next_->link_ = d->link_;
+    else if (at < 256) volt__delays_note_empty(q, (uint32_t)at / 16, (uint32_t)at % 16); // a head
+    d->link_ = NULL;
+}
+// Finds the first slot of the lowest level. Returns the time at which it begins, or VOLT_NEVER.
+static volt_time volt__delays_first(const volt_delays *q, uint32_t *level, uint32_t *slot) {
+    if (q->levels_ == 0) return VOLT_NEVER;
+    *level = (uint32_t)__builtin_ctz(q->levels_);
+    *slot = (uint32_t)__builtin_ctz(q->occupied_[*level]);
+    uint64_t below = UINT64_MAX >> (60 - *level * 4); // the digits of this level and below
+    return (volt_time)(((uint64_t)q->last_ & ~below) | (uint64_t)*slot << *level * 4);
+}
+// Moves last_ on to the first entry of the slot, but not beyond `now` or the end of the slot, and
+// the slot's entries to where they belong then.
+static void volt__delays_cascade(volt_delays *q, uint32_t level, uint32_t slot, volt_time start,
+                                 volt_time now) {
+    volt_delay *list = q->slot_[level][slot];
+    volt_time last = start | (((volt_time)1 << level * 4) - 1);
+    if (now < last) last = now;
+    for (const volt_delay *d = list; d; d = d->next_)
+        if (d->due_ < last) last = d->due_;
+    VOLT_ASSERT(last >= start && start > q->last_);
+    q->slot_[level][slot] = NULL;
+    volt__delays_note_empty(q, level, slot);
+    q->last_ = last;
+    while (list) {
+        volt_delay *d = list;
+        list = d->next_;
+        volt__delays_insert(q, d);
+    }
+}
+VOLT_API void volt_delays_set(volt_delays *q, volt_delay *d, volt_time due) {
+    int is_later = d->link_ && due >= d->at_;
+    d->due_ = due;
+    if (is_later) return;
+    if (d->link_) volt__delays_unlink(q, d);
+    else q->len_++;
+    volt__delays_insert(q, d);
+}
+VOLT_API void volt_delays_remove(volt_delays *q, volt_delay *d) {
+    if (!d->link_) return;
+    volt__delays_unlink(q, d);
+    q->len_--;
+}
+VOLT_API volt_time volt_delays_next(const volt_delays *q) {
+    uint32_t level, slot;
+    return q->ready_ ? q->ready_->at_ : volt__delays_first(q, &level, &slot);
+}
+VOLT_API volt_delay *volt_delays_take(volt_delays *q, volt_time now) {
+    for (;;) {
+        volt_delay *d = q->ready_;
+        uint32_t level, slot;
+        if (d && d->due_ <= q->last_) {
+            volt_delays_remove(q, d);
+            return d;
+        }
+        if (d) { // it was moved to a later time
+            volt__delays_unlink(q, d);
+            volt__delays_insert(q, d);
+            continue;
+        }
+        volt_time start = volt__delays_first(q, &level, &slot);
+        if (start > now || q->levels_ == 0) return NULL;
+        volt__delays_cascade(q, level, slot, start, now);
+    }
 }
 
 //==================================================================================================
@@ -11216,45 +12256,50 @@ VOLT_API volt_poll volt__with_token_end(volt_cx *cx, volt_token_link *l, volt_to
 // waits and closes.
 
 VOLT_API void volt_group_collect(volt_group *g) { g->collects_ = 1; }
+VOLT_API void volt_group_fail_together(volt_group *g) { g->fails_together_ = 1; }
 
 static volt_poll volt__group_close_unclosed(volt_cx *cx, void *state); // below
 
-// Returns the number of bytes behind the state: the link, and padding that keeps the slot size a
-// multiple of the state's alignment, as it is without the link.
-static size_t volt__group_extra(size_t size, size_t align) {
-    size_t bytes = sizeof(volt__task) + ((size + 15) & ~(size_t)15) + sizeof(volt__group_link);
-    return align > 16 ? sizeof(volt__group_link) + (align - bytes % align) % align
-                      : sizeof(volt__group_link);
+// Called under lock_. Enters a child; the first one makes the calling task the owner.
+static void volt__group_enter(volt_cx *cx, volt_group *g, volt__task *t) {
+    volt__group_link *x = volt__task_group_link(t);
+    if (!g->scope_.task_) {
+        cx->task_->flags |= VOLT__HAD_GROUP;
+        volt__scope_push(volt__root_frame(cx->task_), &g->scope_, cx->task_);
+        g->scope_.close_ = volt__group_close_unclosed;
+    }
+    x->id = g->n_spawned_++;
+    x->g_next = g->live_;
+    if (g->live_) volt__task_group_link(g->live_)->g_prev = t;
+    g->live_ = t;
+    g->n_live_++;
 }
-VOLT_API int volt__group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
-                               size_t size, size_t align, const char *site) {
+VOLT_API int volt__group_spawn(volt_cx *cx, volt_group *g, const volt_spawn_options *options,
+                               volt_fn *fn, const void *state, size_t size, size_t align,
+                               const char *site) {
     volt__worker *w = cx->worker_;
+    volt_spawn_options o = options ? *options : volt__no_options;
     volt__check_not_on_stack(cx, g);
     if (!volt__spawn_is_valid(w->rt, state, size, site)) return -EINVAL;
     if (w->is_closing) return -ESHUTDOWN;
-    volt__task *t = volt__task_alloc(w->rt, w, size, volt__group_extra(size, align));
+    int rc = volt__options_complete(w->rt, cx, &o);
+    if (rc < 0) return rc;
+    int has_extra = o.tag != 0 || o.is_bound || o.is_urgent;
+    size_t tail = has_extra ? VOLT__EXTRA_TAIL : sizeof(volt__group_link);
+    volt__task *t = volt__task_alloc(w->rt, w, size, volt__task_tail_size(size, align, tail));
     if (!t) return -ENOMEM;
     volt__state_copy(volt__task_state(t), state, size);
-    volt__group_link *x = volt__task_group_link(t);
     volt__task_fill(t, fn, VOLT__HAS_GROUP_LINK, site);
-    x->group = g;
-    x->g_prev = NULL;
     uint32_t refs = g->collects_ ? 2 : 1;
-    volt__task_publish(t, refs); // before linking: from then on volt_group_cancel changes its word
+    // before linking: from then on volt_group_cancel changes its word
+    if (has_extra) volt__task_publish_extra(t, refs, &o);
+    else volt__task_publish(t, refs);
+    volt__task_group_link(t)->group = g;
+    volt__task_group_link(t)->g_prev = NULL;
     volt__lock(&g->lock_);
-    int is_refused = (int)g->is_closing_;
-    if (!is_refused) {
-        if (!g->scope_.task_) { // unowned: this task becomes the owner
-            cx->task_->flags |= VOLT__HAD_GROUP;
-            volt__scope_push(volt__root_frame(cx->task_), &g->scope_, cx->task_);
-            g->scope_.close_ = volt__group_close_unclosed;
-        }
-        x->id = g->n_spawned_++;
-        x->g_next = g->live_;
-        if (g->live_) volt__task_group_link(g->live_)->g_prev = t;
-        g->live_ = t;
-        g->n_live_++;
-    }
+    int has_failed = g->fails_together_ && g->error_ < 0;
+    int is_refused = g->is_closing_ || has_failed;
+    if (!is_refused) volt__group_enter(cx, g, t);
     volt__unlock(&g->lock_);
     // This cannot fail: only this worker sets its is_closing, and it was checked above.
     if (!is_refused) return volt__admit_task(w->rt, w, t, refs, 1);
@@ -11263,17 +12308,26 @@ VOLT_API int volt__group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const vo
 }
 VOLT_API int volt_group_spawn_at(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
                                  size_t size, const char *site) {
-    return volt__group_spawn(cx, g, fn, state, size, 16, site);
+    return volt__group_spawn(cx, g, NULL, fn, state, size, 16, site);
 }
 VOLT_API int volt_group_spawn(volt_cx *cx, volt_group *g, volt_fn *fn, const void *state,
                               size_t size) {
-    return volt__group_spawn(cx, g, fn, state, size, 16, "volt_group_spawn");
+    return volt__group_spawn(cx, g, NULL, fn, state, size, 16, "volt_group_spawn");
 }
-// Called under lock, so no member leaves the list during the walk. Adds the members that must be
-// enqueued to *c.
-static void volt__group_cancel_all(volt_group *g, volt__chain *c) {
-    for (volt__task *t = g->live_; t; t = volt__task_group_link(t)->g_next)
-        if (volt__task_cancel(t)) volt__chain_push(c, t);
+VOLT_API int volt_group_cancel_one(volt_group *g, uint64_t id) {
+    volt__lock(&g->lock_);
+    volt__task *t = g->live_;
+    while (t && volt__task_group_link(t)->id != id) t = volt__task_group_link(t)->g_next;
+    int must_enqueue = t && volt__task_cancel(t);
+    volt__unlock(&g->lock_);
+    if (must_enqueue) volt__schedule(t);
+    return t ? 0 : -ENOENT;
+}
+VOLT_API uint32_t volt_group_len(volt_group *g) {
+    volt__lock(&g->lock_);
+    uint32_t n = g->n_live_;
+    volt__unlock(&g->lock_);
+    return n;
 }
 VOLT_API void volt_group_cancel(volt_group *g) {
     volt__chain c;
@@ -11328,6 +12382,25 @@ VOLT_API volt_poll volt_group_wait(volt_cx *cx, volt_group *g) {
     if (!g->done_) volt__group_disown(cx, g);
     return volt_ready(error);
 }
+// Passes on the result of a child that has ended, and drops its task.
+static int64_t volt__group_result(volt__task *done, uint64_t *id) {
+    int64_t result = done->u.result;
+    if (id) *id = volt__task_group_link(done)->id;
+    volt__task_drop(done);
+    return result;
+}
+VOLT_API int volt_group_try_next(volt_cx *cx, volt_group *g, int64_t *result, uint64_t *id) {
+    if (!g->collects_) return -EINVAL;
+    volt__lock(&g->lock_);
+    volt__task *done = volt__group_take_done(g);
+    int is_empty = g->n_live_ == 0;
+    volt__unlock(&g->lock_);
+    if (!done && is_empty) volt__group_disown(cx, g);
+    if (!done) return is_empty ? -ENOENT : -EAGAIN;
+    int64_t value = volt__group_result(done, id);
+    if (result) *result = value;
+    return 0;
+}
 VOLT_API volt_poll volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id) {
     volt__wait_op op;
     volt__node *node = volt__leaf_begin(cx, VOLT__LEAF_GROUP);
@@ -11342,10 +12415,7 @@ VOLT_API volt_poll volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id) {
         volt__group_disown(cx, g);
         return volt_ready(-ENOENT);
     }
-    int64_t result = done->u.result;
-    if (id) *id = volt__task_group_link(done)->id;
-    volt__task_drop(done);
-    return volt_ready(result);
+    return volt_ready(volt__group_result(done, id));
 }
 // The first call sets is_closing_, which only the owner changes, and cancels all members. Returns 1
 // when the last member has ended and the group can be used again, 0 while the node waits.
@@ -11870,6 +12940,9 @@ VOLT_API uint32_t volt_sem_available(const volt_sem *s) {
     return volt__sema_permits_of(volt__load_rlx(&s->sema_.word_), 0); // rlx: statistic
 }
 VOLT_API void volt_sem_close(volt_sem *s) { volt__sema_close(&s->sema_); }
+VOLT_API int volt_sem_is_closed(const volt_sem *s) {
+    return (volt__load_acq(&s->sema_.word_) & VOLT__SEMA_CLOSED) != 0; // [G1] with close
+}
 
 // ---- once
 // A once is a mutex that is closed when the work is done, and stays closed.
@@ -12113,6 +13186,16 @@ VOLT_API void volt_tracker_leave(volt_tracker *t) {
 VOLT_API void volt_tracker_close(volt_tracker *t) {
     volt__waitword_change(&t->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG, volt__set_bits,
                           VOLT__WAITWORD_FLAG);
+}
+VOLT_API void volt_tracker_reopen(volt_tracker *t) {
+    volt__waitword_change(&t->waitword_, VOLT__WAITWORD_ALL, VOLT__WAITWORD_FLAG, volt__clear_bits,
+                          VOLT__WAITWORD_FLAG);
+}
+VOLT_API int volt_tracker_is_closed(const volt_tracker *t) {
+    return (volt__load_acq(&t->waitword_.word_) & VOLT__WAITWORD_FLAG) != 0; // [G2] with change
+}
+VOLT_API uint32_t volt_tracker_len(const volt_tracker *t) {
+    return volt__load_rlx(&t->waitword_.word_) >> 2; // rlx: statistic
 }
 
 // ---- notify
@@ -12437,7 +13520,7 @@ VOLT_API int volt_cond_wait_sync(volt_cond *c, volt_mutex *m, volt_time at_most)
     (void)volt__wait_op_step(&op, &b.node, 0); // linked
     volt_mutex_unlock(m);
     int64_t rc = 0;
-    if (volt__parker_wait(&b.parker, volt__deadline(at_most)) < 0)
+    if (volt__parker_wait(&b.parker, volt__thread_deadline(at_most)) < 0)
         rc = volt__wait_op_time_out(&op, &b);
     // A fired waiter takes the lock once more, as a barrier: the thread that fired it has finished
     // with *c by then.
@@ -13133,6 +14216,27 @@ VOLT_API int volt_chan_try_send_n(volt_chan *c, const void *v, size_t size, uint
     volt__wake_list_run_if_any(&wakes);
     return rc;
 }
+// Called under lock. Returns as volt_chan_force_send. No slot is both free and wanted by a waiting
+// send, and a message that is granted must stay.
+static int volt__chan_send_over(volt_chan *c, const void *v, void *old, volt__wake_list *wakes) {
+    int rc = volt__chan_send_some(c, v, 1, NULL, VOLT__IDLE, wakes);
+    if (rc != -EAGAIN) return rc < 0 ? rc : 0;
+    if (c->cap_ == 0 || volt__chan_ready(c) == 0) return -EAGAIN;
+    if (old) volt__copy(old, volt__chan_slot(c, 0), c->elem_);
+    volt__chan_buffer_drop_first(c);
+    volt__chan_buffer_push(c, (const char *)v);
+    return 1;
+}
+VOLT_API int volt_chan_force_send(volt_chan *c, const void *v, size_t size, void *old) {
+    volt__wake_list wakes;
+    if (size != c->elem_) return -EINVAL;
+    volt__wake_list_init(&wakes);
+    volt__lock(&c->lock_);
+    int rc = volt__chan_send_over(c, v, old, &wakes);
+    volt__unlock(&c->lock_);
+    volt__wake_list_run_if_any(&wakes);
+    return rc;
+}
 // A function of its own, so that the fast path needs no stack frame. (For try_send the same split
 // costs 1 ns.)
 static __attribute__((noinline)) int volt__chan_try_recv_slow(volt_chan *c, void *v, uint32_t n,
@@ -13238,23 +14342,41 @@ VOLT_API void volt_chan_close(volt_chan *c) {
 VOLT_API int volt_chan_is_closed(const volt_chan *c) {
     return (int)volt__load_acq(&c->is_closed_); // [C1] with close
 }
+// Users of the sides of a channel or watch, counted under its lock.
+static void volt__chan_retain_sides(uint32_t *n_senders, uint32_t *n_receivers, int side) {
+    if (side & VOLT_CHAN_SENDER) ++*n_senders;
+    if (side & VOLT_CHAN_RECEIVER) ++*n_receivers;
+}
+// Returns 1 if this is the last user of a side. no_sender, no_receiver: the texts of the misuse.
+static int volt__chan_release_sides(uint32_t *n_senders, uint32_t *n_receivers, int side,
+                                    const char *no_sender, const char *no_receiver) {
+    int is_last = 0;
+    if ((side & VOLT_CHAN_SENDER) && *n_senders == 0) volt__misuse_current(no_sender);
+    if ((side & VOLT_CHAN_RECEIVER) && *n_receivers == 0) volt__misuse_current(no_receiver);
+    if (side & VOLT_CHAN_SENDER) is_last |= --*n_senders == 0;
+    if (side & VOLT_CHAN_RECEIVER) is_last |= --*n_receivers == 0;
+    return is_last;
+}
 VOLT_API void volt_chan_retain(volt_chan *c, int side) {
     volt__lock(&c->lock_);
-    if (side & VOLT_CHAN_SENDER) c->n_senders_++;
-    if (side & VOLT_CHAN_RECEIVER) c->n_receivers_++;
+    volt__chan_retain_sides(&c->n_senders_, &c->n_receivers_, side);
     volt__unlock(&c->lock_);
+}
+VOLT_API int volt_chan_try_retain(volt_chan *c, int side) {
+    volt__lock(&c->lock_);
+    int is_gone = ((side & VOLT_CHAN_SENDER) && c->n_senders_ == 0) ||
+                  ((side & VOLT_CHAN_RECEIVER) && c->n_receivers_ == 0) || c->is_closed_;
+    if (!is_gone) volt__chan_retain_sides(&c->n_senders_, &c->n_receivers_, side);
+    volt__unlock(&c->lock_);
+    return is_gone ? -EPIPE : 0;
 }
 VOLT_API void volt_chan_release(volt_chan *c, int side) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
     volt__lock(&c->lock_);
-    int is_last = 0;
-    if ((side & VOLT_CHAN_SENDER) && c->n_senders_ == 0)
-        volt__misuse_current("volt_chan_release: no sender is retained");
-    if ((side & VOLT_CHAN_RECEIVER) && c->n_receivers_ == 0)
-        volt__misuse_current("volt_chan_release: no receiver is retained");
-    if (side & VOLT_CHAN_SENDER) is_last |= --c->n_senders_ == 0;
-    if (side & VOLT_CHAN_RECEIVER) is_last |= --c->n_receivers_ == 0;
+    int is_last = volt__chan_release_sides(&c->n_senders_, &c->n_receivers_, side,
+                                           "volt_chan_release: no sender is retained",
+                                           "volt_chan_release: no receiver is retained");
     if (is_last) volt__chan_close_locked(c, &wakes);
     volt__unlock(&c->lock_);
     volt__wake_list_run_if_any(&wakes);
@@ -13309,6 +14431,9 @@ VOLT_API void volt_oneshot_close(volt_oneshot *o) {
 VOLT_API int volt_oneshot_is_closed(const volt_oneshot *o) {
     uint32_t word = volt__load_acq(&o->waitword_.word_); // [G2] with end
     return (word & (VOLT__ONESHOT_ENDED | VOLT__ONESHOT_HAS_VALUE)) == VOLT__ONESHOT_ENDED;
+}
+VOLT_API int volt_oneshot_has_value(const volt_oneshot *o) {
+    return (volt__load_acq(&o->waitword_.word_) & VOLT__ONESHOT_HAS_VALUE) != 0; // [G2] with end
 }
 VOLT_API volt_poll volt_oneshot_wait_closed(volt_cx *cx, volt_oneshot *o) {
     return volt__waitword_poll(cx, &o->waitword_, VOLT__ONESHOT_ENDED, VOLT__ONESHOT_ENDED);
@@ -13406,6 +14531,27 @@ static int volt__queue_put(volt_queue *q, volt_queue_node *n) {
 }
 VOLT_API int volt_queue_push(volt_queue *q, volt_queue_node *n) { return volt__queue_put(q, n); }
 VOLT_API void volt_queue_close(volt_queue *q) { (void)volt__queue_put(q, NULL); }
+VOLT_API int volt_queue_is_closed(const volt_queue *q) {
+    return volt__queue_has(volt__load_acq(&q->word_), VOLT__QUEUE_CLOSED); // [O1] with put
+}
+VOLT_API void volt_queue_retain(volt_queue *q) {
+    (void)volt__add_rlx(&q->n_senders_, 1); // rlx: a counted sender is known to the caller
+}
+VOLT_API int volt_queue_try_retain(volt_queue *q) {
+    uint32_t n = volt__load_rlx(&q->n_senders_); // rlx: hint, re-checked by the CAS
+    while (n > 0) {
+        if (!volt__cas_acq_rel(&q->n_senders_, &n, n + 1)) continue; // [O2] with release
+        if (!volt_queue_is_closed(q)) return 0;
+        volt_queue_release(q);
+        break;
+    }
+    return -EPIPE;
+}
+VOLT_API void volt_queue_release(volt_queue *q) {
+    uint32_t old = volt__sub_acq_rel(&q->n_senders_, 1); // [O2] with release, try_retain
+    if (old == 0) volt__misuse_current("volt_queue_release: no sender is retained");
+    if (old == 1) volt_queue_close(q);
+}
 // Takes the whole stack. Returns the word as it was before, whose top is the newest node. If CLOSED
 // was set, it stays set.
 static void *volt__queue_take_all(volt_queue *q) {
@@ -13432,6 +14578,22 @@ VOLT_API int volt_queue_try_pop(volt_queue *q, volt_queue_node **out) {
     q->first_ = (*out)->next_;
     return 1;
 }
+VOLT_API int volt_queue_try_pop_n(volt_queue *q, volt_queue_node **out, uint32_t n) {
+    int rc = n > 0 ? 1 : -EINVAL;
+    uint32_t k = 0, most = volt__min32(n, INT_MAX);
+    while (k < most && (rc = volt_queue_try_pop(q, &out[k])) == 1) k++;
+    return k > 0 ? (int)k : rc;
+}
+static size_t volt__queue_count(const volt_queue_node *n) {
+    size_t len = 0;
+    for (; n; n = n->next_) len++;
+    return len;
+}
+// The nodes are those of this moment: only the receiver takes nodes away.
+VOLT_API size_t volt_queue_len(const volt_queue *q) {
+    void *word = volt__load_acq(&q->word_); // [O1] with put
+    return volt__queue_count(q->first_) + volt__queue_count(volt__queue_top(word));
+}
 static int64_t volt__queue_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
                                    volt__wake_list *wakes) {
     volt_queue *q = (volt_queue *)op->on;
@@ -13439,7 +14601,7 @@ static int64_t volt__queue_attempt(const volt__wait_op *op, volt__node *node, ui
     if (q->waiters_) volt__misuse_current("volt_queue_pop: another caller waits already");
     for (;;) { // the CAS fails if a push or close has come since the pop
         void *empty = NULL;
-        int rc = volt_queue_try_pop(q, (volt_queue_node **)op->data);
+        int rc = volt_queue_try_pop_n(q, (volt_queue_node **)op->data, op->n);
         if (rc != -EAGAIN) return rc;
         // [O1] with put
         if (volt__cas_acq_rel(&q->word_, &empty, (void *)VOLT__QUEUE_WAITING)) break;
@@ -13456,26 +14618,35 @@ static int64_t volt__queue_abandon(const volt__wait_op *op, volt__node *node, ui
     if (was == VOLT__LINKED) volt__store_rel(&q->word_, (void *)NULL); // [O1] with put
     return -ECANCELED;
 }
-static void volt__queue_wait_op(volt__wait_op *op, volt_queue *q, volt_queue_node **out) {
+static void volt__queue_wait_op(volt__wait_op *op, volt_queue *q, volt_queue_node **out,
+                                uint32_t n) {
     volt__wait_op_init(op, q, &q->lock_, &q->waiters_, volt__queue_attempt, volt__queue_abandon);
     op->data = out;
+    op->n = n;
 }
 VOLT_API volt_poll volt_queue_pop(volt_cx *cx, volt_queue *q, volt_queue_node **out) {
+    return volt_queue_pop_n(cx, q, out, 1);
+}
+VOLT_API volt_poll volt_queue_pop_n(volt_cx *cx, volt_queue *q, volt_queue_node **out, uint32_t n) {
     volt__node *node = volt__leaf_begin(cx, VOLT__LEAF_CHAN);
     volt__wait_op op;
     volt__check_not_on_stack(cx, q);
     volt__check_not_on_stack(cx, out);
     if (!node) return volt_pending();
     if (volt__node_state(node) == VOLT__IDLE && !volt__scope_is_cancelled(cx)) {
-        int rc = volt_queue_try_pop(q, out);
+        int rc = volt_queue_try_pop_n(q, out, n);
         if (rc != -EAGAIN) return volt__leaf_ready(node, rc);
     }
-    volt__queue_wait_op(&op, q, out);
+    volt__queue_wait_op(&op, q, out, n);
     return volt__wait_op_poll(cx, node, &op);
 }
 VOLT_API int volt_queue_pop_sync(volt_queue *q, volt_queue_node **out, volt_time at_most) {
+    return volt_queue_pop_n_sync(q, out, 1, at_most);
+}
+VOLT_API int volt_queue_pop_n_sync(volt_queue *q, volt_queue_node **out, uint32_t n,
+                                   volt_time at_most) {
     volt__wait_op op;
-    volt__queue_wait_op(&op, q, out);
+    volt__queue_wait_op(&op, q, out, n);
     return volt__wait_op_sync(&op, at_most);
 }
 
@@ -13496,7 +14667,7 @@ VOLT_API int volt_queue_pop_sync(volt_queue *q, volt_queue_node **out, volt_time
 // A circular buffer of cap_ slots: message i, counted from 0, is in slot i % cap_. sent_ is the
 // number of messages so far, and next_ of a subscriber is the i of the message that it receives
 // next.
-static void *volt__bcast_slot(const volt_bcast *b, uint64_t i) {
+static inline void *volt__bcast_slot(const volt_bcast *b, uint64_t i) {
     return b->buf_ + (size_t)(i % b->cap_) * b->elem_;
 }
 VOLT_API int volt_bcast_send(volt_bcast *b, const void *v, size_t size) {
@@ -13516,14 +14687,38 @@ VOLT_API int volt_bcast_send(volt_bcast *b, const void *v, size_t size) {
     volt__wake_list_run_if_any(&wakes);
     return rc;
 }
-VOLT_API void volt_bcast_close(volt_bcast *b) {
+// Releases n senders, and closes the broadcast if none is left. n 0: closes it.
+static void volt__bcast_release(volt_bcast *b, uint32_t n) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
     volt__lock(&b->lock_);
-    b->is_closed_ = 1;
-    volt__wake_list_fire_all(&wakes, &b->waiters_, VOLT__RETRY);
+    if (n > b->n_senders_) volt__misuse_current("volt_bcast_release: no sender is retained");
+    b->n_senders_ -= n;
+    if (n == 0 || b->n_senders_ == 0) {
+        b->is_closed_ = 1;
+        volt__wake_list_fire_all(&wakes, &b->waiters_, VOLT__RETRY);
+    }
     volt__unlock(&b->lock_);
     volt__wake_list_run_if_any(&wakes);
+}
+VOLT_API void volt_bcast_close(volt_bcast *b) { volt__bcast_release(b, 0); }
+VOLT_API void volt_bcast_release(volt_bcast *b) { volt__bcast_release(b, 1); }
+VOLT_API void volt_bcast_retain(volt_bcast *b) {
+    volt__lock(&b->lock_);
+    b->n_senders_++;
+    volt__unlock(&b->lock_);
+}
+VOLT_API int volt_bcast_is_closed(volt_bcast *b) {
+    volt__lock(&b->lock_);
+    int is_closed = (int)b->is_closed_;
+    volt__unlock(&b->lock_);
+    return is_closed;
+}
+VOLT_API uint32_t volt_bcast_subs(volt_bcast *b) {
+    volt__lock(&b->lock_);
+    uint32_t n = b->n_subs_;
+    volt__unlock(&b->lock_);
+    return n;
 }
 VOLT_API void volt_sub_open(volt_sub *s, volt_bcast *b) {
     s->bcast_ = b;
@@ -13536,30 +14731,65 @@ VOLT_API void volt_sub_open(volt_sub *s, volt_bcast *b) {
 VOLT_API void volt_sub_close(volt_sub *s) {
     volt_bcast *b = s->bcast_;
     if (!b) return;
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
     s->bcast_ = NULL;
     volt__lock(&b->lock_);
     VOLT_ASSERT(b->n_subs_ > 0);
-    b->n_subs_--;
+    if (--b->n_subs_ == 0) volt__wake_list_fire_all(&wakes, &b->watchers_, VOLT__RETRY);
     volt__unlock(&b->lock_);
+    volt__wake_list_run_if_any(&wakes);
+}
+static int64_t volt__no_subs_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                     volt__wake_list *wakes) {
+    const volt_bcast *b = (const volt_bcast *)op->on;
+    (void)was, (void)wakes;
+    if (b->n_subs_ == 0) return 0;
+    volt__wait_op_link(op, node, 0);
+    return VOLT__PENDING;
+}
+static void volt__no_subs_wait_op(volt__wait_op *op, volt_bcast *b) {
+    volt__wait_op_init(op, b, &b->lock_, &b->watchers_, volt__no_subs_attempt,
+                       volt__abandon_nothing);
+    op->n = 1; // as in volt__sub_wait_op
+}
+VOLT_API volt_poll volt_bcast_wait_no_subs(volt_cx *cx, volt_bcast *b) {
+    volt__wait_op op;
+    volt__no_subs_wait_op(&op, b);
+    return volt__chan_poll(cx, &op, b->elem_, b->elem_);
+}
+VOLT_API int volt_bcast_wait_no_subs_sync(volt_bcast *b, volt_time at_most) {
+    volt__wait_op op;
+    volt__no_subs_wait_op(&op, b);
+    return volt__wait_op_sync(&op, at_most);
+}
+VOLT_API uint64_t volt_sub_len(const volt_sub *s) {
+    if (!s->bcast_) volt__misuse_current("volt_sub_len: the subscription is not open");
+    volt__lock(&s->bcast_->lock_);
+    uint64_t n = s->bcast_->sent_ - s->next_;
+    volt__unlock(&s->bcast_->lock_);
+    return n;
 }
 VOLT_API uint64_t volt_sub_lost(volt_sub *s) {
     uint64_t n = s->lost_;
     s->lost_ = 0;
     return n;
 }
+// Called under lock, if messages were overwritten before this subscriber received them. Adds their
+// number to lost_, and moves next_ to the oldest message that is left.
+static __attribute__((noinline)) int volt__sub_skip(volt_sub *s) {
+    const volt_bcast *b = s->bcast_;
+    uint64_t lost = b->sent_ - s->next_ - b->cap_;
+    s->lost_ += lost;
+    s->next_ += lost;
+    return -EOVERFLOW;
+}
 // Called under lock. Returns 1 with the next message in *v, -EAGAIN if there is none, or 0 if there
-// is none and the broadcast is closed. Returns -EOVERFLOW if messages were overwritten before this
-// subscriber received them: their number is added to lost_, and next_ moves to the oldest message
-// that is left.
-static int volt__sub_next(volt_sub *s, void *v) {
+// is none and the broadcast is closed; or -EOVERFLOW, see volt__sub_skip.
+static inline int volt__sub_next(volt_sub *s, void *v) {
     volt_bcast *b = s->bcast_;
     VOLT_ASSERT(s->next_ <= b->sent_);
-    if (b->sent_ - s->next_ > b->cap_) {
-        uint64_t lost = b->sent_ - s->next_ - b->cap_;
-        s->lost_ += lost;
-        s->next_ += lost;
-        return -EOVERFLOW;
-    }
+    if (VOLT__UNLIKELY(b->sent_ - s->next_ > b->cap_)) return volt__sub_skip(s);
     if (s->next_ == b->sent_) return b->is_closed_ ? 0 : -EAGAIN;
     volt__copy(v, volt__bcast_slot(b, s->next_++), b->elem_);
     return 1;
@@ -13641,20 +14871,78 @@ VOLT_API int volt_watch_get(volt_watch *w, void *v, size_t size, uint32_t *versi
     volt__unlock(&w->lock_);
     return 0;
 }
+// Called under lock.
+static void volt__watch_close_locked(volt_watch *w, volt__wake_list *wakes) {
+    w->is_closed_ = 1;
+    volt__wake_list_fire_all(wakes, &w->waiters_, VOLT__RETRY);
+    volt__wake_list_fire_all(wakes, &w->watchers_, VOLT__RETRY);
+}
 VOLT_API void volt_watch_close(volt_watch *w) {
     volt__wake_list wakes;
     volt__wake_list_init(&wakes);
     volt__lock(&w->lock_);
-    w->is_closed_ = 1;
-    volt__wake_list_fire_all(&wakes, &w->waiters_, VOLT__RETRY);
+    volt__watch_close_locked(w, &wakes);
     volt__unlock(&w->lock_);
     volt__wake_list_run_if_any(&wakes);
+}
+VOLT_API int volt_watch_is_closed(volt_watch *w) {
+    volt__lock(&w->lock_);
+    int is_closed = (int)w->is_closed_;
+    volt__unlock(&w->lock_);
+    return is_closed;
+}
+VOLT_API void volt_watch_retain(volt_watch *w, int side) {
+    volt__lock(&w->lock_);
+    volt__chan_retain_sides(&w->n_senders_, &w->n_receivers_, side);
+    volt__unlock(&w->lock_);
+}
+VOLT_API void volt_watch_release(volt_watch *w, int side) {
+    volt__wake_list wakes;
+    volt__wake_list_init(&wakes);
+    volt__lock(&w->lock_);
+    int is_last = volt__chan_release_sides(&w->n_senders_, &w->n_receivers_, side,
+                                           "volt_watch_release: no sender is retained",
+                                           "volt_watch_release: no receiver is retained");
+    if (is_last) volt__watch_close_locked(w, &wakes);
+    volt__unlock(&w->lock_);
+    volt__wake_list_run_if_any(&wakes);
+}
+static int64_t volt__watch_closed_attempt(const volt__wait_op *op, volt__node *node, uint8_t was,
+                                          volt__wake_list *wakes) {
+    const volt_watch *w = (const volt_watch *)op->on;
+    (void)was, (void)wakes;
+    if (w->is_closed_) return 0;
+    volt__wait_op_link(op, node, 0);
+    return VOLT__PENDING;
+}
+static void volt__watch_closed_wait_op(volt__wait_op *op, volt_watch *w) {
+    volt__wait_op_init(op, w, &w->lock_, &w->watchers_, volt__watch_closed_attempt,
+                       volt__abandon_nothing);
+    op->n = 1; // as in volt__sub_wait_op
+}
+VOLT_API volt_poll volt_watch_wait_closed(volt_cx *cx, volt_watch *w) {
+    volt__wait_op op;
+    volt__watch_closed_wait_op(&op, w);
+    return volt__chan_poll(cx, &op, w->elem_, w->elem_);
+}
+VOLT_API int volt_watch_wait_closed_sync(volt_watch *w, volt_time at_most) {
+    volt__wait_op op;
+    volt__watch_closed_wait_op(&op, w);
+    return volt__wait_op_sync(&op, at_most);
 }
 VOLT_API void volt_watcher_open(volt_watcher *r, volt_watch *w) {
     r->watch_ = w;
     volt__lock(&w->lock_);
     r->seen_version_ = w->version_;
     volt__unlock(&w->lock_);
+}
+VOLT_API int volt_watcher_has_new(const volt_watcher *r) {
+    if (!r->watch_) volt__misuse_current("volt_watcher_has_new: the watcher is not open");
+    volt__lock(&r->watch_->lock_);
+    int is_new = r->seen_version_ != r->watch_->version_;
+    int rc = is_new ? 1 : r->watch_->is_closed_ ? -EPIPE : 0;
+    volt__unlock(&r->watch_->lock_);
+    return rc;
 }
 // Which value a watcher waits for.
 typedef struct volt__watch_filter {
@@ -14767,7 +16055,7 @@ static void volt__fd_reset(volt_cx *cx, volt__fd *e, int fd) {
     volt__chain_init(&c);
     volt__fd_retire(&cx->rt_->fds, e, fd, 0, &c);
     volt__schedule_chain(&c);
-    volt__log(cx->rt_, VOLT_LOG_FD_REUSED, cx->task_->wait_site);
+    volt__log_task(cx->rt_, VOLT_LOG_FD_REUSED, cx->task_->wait_site, cx->task_, 0);
 }
 // Called when a file is always ready, so that a node was not linked. Nodes that wait for the file
 // that the number had before are fired, because epoll will not report this one.
@@ -16551,9 +17839,9 @@ VOLT_API int volt_pollset_wait_sync(volt_pollset *p, volt_pollev *ev, size_t cap
     if (VOLT_TLS_GET()) return -EDEADLK;
     int epfd = volt__pollset_fd(p);
     if (epfd < 0 || cap == 0) return -EINVAL;
-    volt_time deadline = volt__deadline(at_most);
+    volt_time deadline = volt__thread_deadline(at_most);
     for (;;) {
-        int64_t left = volt__time_left(deadline);
+        int64_t left = volt__thread_time_left(deadline);
         int got = volt__pollset_poll(epfd, ev, cap, left);
         if (got != 0) return got;
         if (left == 0) return -ETIMEDOUT; // else a signal came, or the wait ended early: again
@@ -18504,6 +19792,7 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
     out->workers = rt->n_workers;
     out->workers_started = started;
     out->queued += volt__load_rlx(&rt->injector.len); // rlx: hint
+    out->queued += volt__load_rlx(&rt->urgent.len);   // rlx: hint
 #ifndef VOLT_SINGLE_THREAD
     volt__lock(&rt->pool.lock);
     out->blocking_threads = rt->pool.n_threads;
@@ -18521,6 +19810,7 @@ typedef struct volt__task_snapshot {
     uint32_t serial, slot;
     uintptr_t word;
     const char *spawn_site, *wait_site;
+    uintptr_t tag;
     uint32_t wait, wait_ms, spawn_ms;
 } volt__task_snapshot;
 enum { VOLT__DUMP_BATCH = 64 };
@@ -18530,11 +19820,24 @@ typedef struct volt__cursor {
     uint32_t serial, slot, n_destroyed;
     const volt__slab *slab;
 } volt__cursor;
+// Returns the tag of the task whose word was `word`, or 0 if it has none or has ended. The extra is
+// read under a reference, since it lies in memory that is the next task's state: a word with
+// HAS_EXTRA is not private, so the CAS fails if the slot has changed hands.
+static uintptr_t volt__snapshot_tag(volt__task *t, uintptr_t word) {
+    while (word >= VOLT__REF && (word & VOLT__HAS_EXTRA)) {
+        if (!volt__cas_acq_rel(&t->word, &word, word + VOLT__REF)) continue; // [M2] with task init
+        uintptr_t tag = volt__task_extra(t)->tag;
+        if (volt__task_release(t)) volt__heap_free_remote(t);
+        return tag;
+    }
+    return 0;
+}
 static void volt__snapshot_take(volt__task_snapshot *to, const volt__slab *s, uint32_t slot,
-                                const volt__task *t, uintptr_t word) {
+                                volt__task *t, uintptr_t word) {
     to->serial = s->serial;
     to->slot = slot;
     to->word = word;
+    to->tag = volt__snapshot_tag(t, word);
     to->spawn_site = volt__load_rlx(&t->spawn_site); // rlx: a snapshot; the address of a literal
     to->wait_site = volt__load_rlx(&t->wait_site);   // rlx: a snapshot; the address of a literal
     to->wait = volt__load_rlx(&t->wait);             // rlx: a snapshot
@@ -18819,6 +20122,10 @@ static void volt__dump_task(volt__out *o, const volt__task_snapshot *t, uint32_t
     if (o->is_json) volt__out_char(o, '"');
     volt__dump_label(o, " ", "name");
     volt__dump_text(o, name, NULL);
+    if (t->tag != 0) {
+        volt__dump_label(o, ", tag ", "tag");
+        volt__out_number(o, t->tag);
+    }
     volt__dump_label(o, ", ", "age_ms");
     volt__dump_ms(o, now - t->spawn_ms, " s old");
     if (site_end != t->spawn_site) {
@@ -18995,15 +20302,15 @@ VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, 
 // Returns 0 if a write to fd would not block, -EAGAIN after VOLT__DUMP_STALL_MS, or another -errno.
 enum { VOLT__DUMP_STALL_MS = 1000 };
 static int volt__dump_await_writable(int fd) {
-    volt_time deadline = volt__time_add(VOLT_NOW_NS(), VOLT_MS(VOLT__DUMP_STALL_MS)), left;
+    volt_time deadline = volt__thread_deadline(VOLT_MS(VOLT__DUMP_STALL_MS)), left;
     struct pollfd p;
     int rc;
     p.fd = fd;
     p.events = POLLOUT;
     do {
-        left = deadline - VOLT_NOW_NS();
+        left = volt__thread_time_left(deadline);
         p.revents = 0;
-        rc = VOLT_SYS(poll, &p, 1, left > 0 ? (int)(left / 1000000) : 0);
+        rc = VOLT_SYS(poll, &p, 1, (int)(left / 1000000));
     } while (rc < 0 && errno == EINTR && left > 0);
     if (rc < 0 && errno != EINTR) return -errno;
     return rc > 0 ? 0 : -EAGAIN;
@@ -19067,12 +20374,20 @@ static void volt__trace_json_head(volt__out *o, const char *phase, uint32_t tid,
     volt__out_text(o, ",\"ts\":");
     volt__out_fraction(o, (uint64_t)at, 1000);
 }
-static void volt__trace_json_named(volt__out *o, const char *name, const char *site) {
+static void volt__trace_json_poll(volt__out *o, const volt_trace_event *e) {
     volt__out_key(o, "name");
-    volt__out_quoted(o, name, NULL);
-    if (!site) return;
-    volt__out_text(o, ",\"args\":{\"at\":");
-    volt__out_quoted(o, site, NULL);
+    volt__out_quoted(o, e->name, NULL);
+    volt__out_text(o, ",\"args\":{\"task\":");
+    volt__trace_json_id(o, e);
+    volt__out_char(o, '"');
+    if (e->site) {
+        volt__out_key(o, "at");
+        volt__out_quoted(o, e->site, NULL);
+    }
+    if (e->tag != 0) {
+        volt__out_key(o, "tag");
+        volt__out_number(o, e->tag);
+    }
     volt__out_char(o, '}');
 }
 // Writes one end of an arrow: phase "s" at a wake-up, "f" at the poll that it causes. Both ends
@@ -19105,8 +20420,8 @@ static void volt__trace_json_event(volt__out *o, const volt_trace_event *e, uint
     if (!is_begin && *depth == 0) return; // its begin event has been overwritten
     *depth += is_begin ? 1 : -1;
     volt__trace_json_head(o, is_begin ? "B" : "E", tid, e->at);
-    if (e->kind == VOLT_TRACE_PARK) volt__trace_json_named(o, "asleep", NULL);
-    if (e->kind == VOLT_TRACE_POLL) volt__trace_json_named(o, e->name, e->site);
+    if (e->kind == VOLT_TRACE_PARK) volt__out_text(o, ",\"name\":\"asleep\"");
+    if (e->kind == VOLT_TRACE_POLL) volt__trace_json_poll(o, e);
     volt__out_char(o, '}');
     if (e->kind == VOLT_TRACE_POLL) volt__trace_json_arrow(o, e, "f", tid);
 }
@@ -19285,7 +20600,7 @@ VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most) {
         volt__shutdown_begin(rt);
         return -EINPROGRESS;
     }
-    volt_time deadline = volt__deadline(at_most);
+    volt_time deadline = volt__thread_deadline(at_most);
     volt__rt_pin(rt); // another thread may destroy the runtime once all are joined
     volt__shutdown_begin(rt);
     if (rt->cfg.is_guest) volt__guest_drain(rt, deadline);
@@ -19354,6 +20669,8 @@ VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls) {
     volt__check_thread(rt);
     if (!volt__try_lock(&rt->guest_lock)) return -EBUSY;
     volt__worker *w = rt->workers[0];
+    volt__store_rlx(&w->guest_thread, VOLT_TLS_MARK()); // rlx: for this thread
+    volt__store_rlx(&w->guest_is_due, 0u); // rlx: a late 1 only costs a step
     // 0: no limit, except that the result is an int
     uint32_t most = max_polls > 0 && max_polls < INT_MAX ? max_polls : INT_MAX;
     uint32_t n = volt__guest_step(w, most);
@@ -19364,7 +20681,9 @@ VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls) {
 VOLT_API volt_time volt_rt_deadline(volt_rt *rt) {
     if (!rt->cfg.is_guest || volt__is_forked_child(rt)) return VOLT_NEVER;
     volt__worker *w = rt->workers[0];
-    return w->guest_parked ? volt__sleep_deadline(w) : 0; // 0: now, tasks may be left
+    // rlx: of this thread itself. Not parked: tasks may be left
+    int is_due = !w->guest_parked || volt__load_rlx(&w->guest_is_due);
+    return is_due ? 0 : volt__sleep_deadline(w);
 }
 VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state) {
     volt_handle h;
@@ -19376,22 +20695,49 @@ VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state) {
     volt__rt_unpin(rt);
     return rc < 0 ? rc : volt__to_int(result);
 }
+VOLT_API int volt_test_advance(volt_rt *rt, volt_time by) {
+#if VOLT_TEST_CLOCK
+    if (by < 0) return -EINVAL;
+    if (volt__is_forked_child(rt)) return -ECHILD;
+    volt__test_clock_advance(by);
+    volt__unpark_all(rt);
+    return 0;
+#else
+    (void)rt, (void)by;
+    return -ENOSYS;
+#endif
+}
+VOLT_API int volt_test_hold(volt_rt *rt, int hold) {
+#if VOLT_TEST_CLOCK
+    if (volt__is_forked_child(rt)) return -ECHILD;
+    volt__test_clock_hold(hold);
+    volt__unpark_all(rt);
+    return 0;
+#else
+    (void)rt, (void)hold;
+    return -ENOSYS;
+#endif
+}
 static int volt__run(const volt_config *config_or_null, volt_fn *fn, void *state) {
     volt__unfinished unfinished;
     volt_rt *rt = NULL;
     volt__worker *w = NULL;
+    volt__task *root = NULL;
     int rc = volt__rt_create(config_or_null, &rt);
     if (rc < 0) return rc;
     rc = volt__worker_create(rt, 0, &w);
     if (rc == 0) {
         rt->started = 1;
-        rc = volt__spawn_root(rt, w, NULL, fn, state, VOLT__IS_ROOT);
+        rc = volt__make_root(rt, w, NULL, fn, state, VOLT__IS_ROOT, &root);
     }
     if (rc < 0) {
         volt__rt_free(rt);
         return rc;
     }
-    volt__start_more(rt);
+    volt__admit(w, root, 0);
+    volt__start_more(rt); // before the root task runs, so that it can bind tasks to these workers
+    volt__trace_wake(rt, w, root);
+    volt__store_rel(&w->lifo, root); // [Q4] with rescue; the slot is empty
     volt__worker_main(w);
     // the drain timeout has expired: tasks still use the runtime, so it is leaked
     if (!volt__is_stopped(rt)) {

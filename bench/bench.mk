@@ -25,8 +25,9 @@ trace: need-python3 build/bench/trace/echo_server build/bench/load
 bench: need-hyperfine $(BENCHES)
 	@bench/tools/run.sh
 .PHONY: bench-peers bench-placement bench-inside bench-gate bench-coherence
-bench-gate: need-valgrind need-objdump
+bench-gate: need-valgrind need-objdump need-clang
 	@CC='$(CC)' bench/tools/gate.sh
+	@CC=clang bench/tools/gate.sh
 bench-peers: need-python3 need-taskset
 	@bench/tools/peers.py $(ROW) $(ROWS) $(if $(WORKERS),--workers '$(WORKERS)') \
 		$(if $(PAIRS),--pairs '$(PAIRS)') $(if $(RESUME),--resume)

@@ -5,8 +5,7 @@
 //     the remaining tasks, waits for their cleanup, and always completes, even if the function
 //     itself has been cancelled. So the parts may use the function's state
 //   - volt_group_next returns the results in the order of completion: at the first error the
-//     rest is not needed
-//     is not needed
+//     rest is not needed. With volt_group_fail_together the group itself cancels the rest
 //   - the deadline is the caller's: volt_before around the call. The function does not depend on
 //     it: its awaits return -ECANCELED, it closes its group and returns
 //

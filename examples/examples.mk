@@ -34,8 +34,8 @@ build/programs/%: examples/programs/%.cpp volt.h
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -O2 $(FLAGS_g++) $< -I. -pthread -o $@
 build/programs/service: examples/06_http.h $(wildcard examples/programs/service/*.h)
-build/check/program-service: tests/tools/programs/service.py tests/tools/programs/hang.c \
-	tests/tools/programs/peers.sh $(wildcard examples/programs/service/volt-echo.*)
+build/check/program-service: $(patsubst %,tests/tools/programs/%,service.py hang.c late_line.c \
+		peers.sh) tests/tools/accept_fails.c $(wildcard examples/programs/service/volt-echo.*)
 # The parser of PyPI, from the network: the check of the service uses it if it is there.
 build/openmetrics:
 	python3 -m venv $@ && $@/bin/pip install -q prometheus_client || { rm -rf $@; exit 1; }

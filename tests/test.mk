@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # ---- test: each log is a target, so that as many run at once as there are processors. A log ends
 # with "<name>: N passed, N failed, N skipped"; one that does not counts as a failure.
-SINGLE_TESTS := brackets calls chan chan_forms chan_kinds compose compose_sync datagrams dirs \
-	group guest misuse net pause process streams sync sync_kinds sync_stress task timers unix
+SINGLE_TESTS := bound brackets calls chan chan_forms chan_kinds compose compose_sync datagrams \
+	dirs group guest misuse net pause process streams sync sync_kinds sync_stress task test_clock \
+	timers unix
 BARE_TESTS := dirs single timers
+# examples that wait for times: also without real time
+CLOCKED := 04_timeout 05_cancel 14_group 16_limits
 LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log/example-%) \
+	$(CLOCKED:%=build/log/clock-%) \
 	$(SINGLE_TESTS:%=build/log/single-test_%) $(BARE_TESTS:%=build/log/bare-test_%) \
 	$(FUZZERS:%=build/log/replay_%) build/log/doc build/log/rules build/log/semantics \
 	build/log/any_thread build/log/load build/log/speed
@@ -48,14 +52,19 @@ build/log/single-test_%: build/single/test_%
 build/log/bare-test_%: build/bare/test_%
 	@$(call RUN_TEST,$(RUN) $<)
 GOLDEN_LIMIT := $(shell command -v timeout >/dev/null && echo timeout 60)
+# The output of an example must be what its head says.
+RUN_EXAMPLE = mkdir -p $(@D) && \
+	sed -n '/^\/\/ Expected output:/,/^[^\/]/s|^// ||p' examples/$*.c | sed 1d > $<.want && \
+	if $(GOLDEN_LIMIT) ./$< > $<.out && cmp $<.out $<.want; \
+	then echo '$(1) $*: 1 passed, 0 failed, 0 skipped'; \
+	else echo '$(1) $*: 0 passed, 1 failed, 0 skipped'; fi | tee $@
 build/log/example-%: build/examples/% examples/%.c
+	@$(call RUN_EXAMPLE,example)
+build/log/clock-%: build/clock/% examples/%.c
+	@$(call RUN_EXAMPLE,test clock)
+build/clock/%: examples/%.c volt.h
 	@mkdir -p $(@D)
-	@sed -n '/^\/\/ Expected output:/,/^[^\/]/s|^// ||p' examples/$*.c | sed 1d \
-		> build/examples/$*.want
-	@if $(GOLDEN_LIMIT) ./$< > build/examples/$*.out && \
-		cmp build/examples/$*.out build/examples/$*.want; \
-	then echo 'example $*: 1 passed, 0 failed, 0 skipped'; \
-	else echo 'example $*: 0 passed, 1 failed, 0 skipped'; fi | tee $@
+	$(CC) -std=gnu11 -O0 -DVOLT_TEST_CLOCK=1 -Wall -Wextra -I. -pthread $< -o $@
 build/log/doc: volt.h README.md $(wildcard */README.md) tests/static/doc.sh \
 	tests/platform/kernels.sh bench/results/gate.txt $(wildcard tests/static/reject/*)
 	@$(call RUN_TEST,CC='$(CC)' CXX='$(CXX)' sh tests/static/doc.sh build/doc)
@@ -91,7 +100,7 @@ build/log/replay_%: build/fuzz/replay_%
 # rest is not, because that takes a fifth of the time: `make test-optimised` compiles the normal
 # form of every test with -O2. Only the normal form warns; `make check` compiles volt.h in each form
 # with all warnings.
-SHARED := beside budget chan chan_forms compose compose_sync datagrams guest idle limits net \
+SHARED := beside bound budget chan chan_forms compose compose_sync datagrams guest idle limits net \
 	outside pause placement process queues rescue shared streams stress sync sync_kinds sync_stress \
 	task timers token unix
 build/unit/volt.h build/unit/unit.h: volt.h tests/lib/unit.awk

@@ -53,6 +53,7 @@ int program_name(uintptr_t addr, char *text, size_t size);
 #define VOLT_THREAD_JOIN(thread_) coherence_thread_join(thread_)
 #define VOLT_TLS_GET() ((volt__worker *)coherence_tls_get())
 #define VOLT_TLS_SET(w_) coherence_tls_set(w_)
+#define VOLT_TLS_MARK() ((uintptr_t)1) // no guest is asked here
 #define VOLT_FORK_WORD() NULL
 #define VOLT_GETPID() 1
 #define VOLT_NOW_NS() coherence_now()

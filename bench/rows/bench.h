@@ -176,6 +176,11 @@ static inline double bench_number(const char *name, const char *text, double min
         bench_die("%s: a number from %g to %g", name, min, max);
     return value;
 }
+// How long an idle worker spins before it sleeps, .spin_us: BENCH_SPIN_US, or 0 without it.
+static inline uint32_t bench_spin_us(void) {
+    const char *us = getenv("BENCH_SPIN_US");
+    return us ? (uint32_t)bench_number("BENCH_SPIN_US", us, 0, 1000000) : 0;
+}
 
 typedef struct bench_option {
     const char *name; // with its dashes; always followed by a number

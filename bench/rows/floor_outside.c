@@ -23,9 +23,12 @@
 //   N7a   1,000,000 writes to an eventfd; another thread, in epoll_wait for that, reads and adds up
 //   N7b   a write to an eventfd, which the other thread answers by one to another eventfd; 20,000
 //
-// "+clock": the deadline is computed from the clock. "+flag": a write only if the other thread has
-// read since the last one. Threads and descriptors exist before a repetition. For the figures see
-// bench.h.
+// "+rmw": each task has the size of a small one of volt.h, comes from a list under a lock, and is
+// given back by the thread that is done with it, 32 at once by the other thread; its state word is
+// changed by a read-modify-write when it is called, when it has ended, and in S3 when the first
+// thread takes the result. "+clock": the deadline is computed from the clock. "+flag": a write only
+// if the other thread has read since the last one. Threads and descriptors exist before a
+// repetition. For the figures see bench.h.
 #define _GNU_SOURCE 1
 #include "latency.h"
 #include <linux/futex.h>
@@ -126,9 +129,95 @@ static void push_new(task *t) {
     push(t);
 }
 
+// Tasks of "+rmw".
+typedef struct whole_task {
+    task task;
+    uint64_t word;
+    uint64_t rest[10]; // written by push_whole, as the rest of a header and of a state
+} whole_task;
+enum { SPARE = 64, GIVEN_BACK = 32, STARTED = 1, ENDED = 2, TAKEN = 4 };
+
+static whole_task whole_tasks[S5_TASKS + SPARE];
+static struct {
+    _Alignas(LINE) pthread_mutex_t lock;
+    task *free;
+    _Alignas(LINE) task *returned;            // any: given back by the taker
+    _Alignas(LINE) task *kept, **kept_end;    // by the taker: not given back yet
+    uint32_t n_kept;
+} pool = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void pool_fill(void) {
+    pool.free = pool.returned = pool.kept = NULL;
+    pool.n_kept = 0;
+    for (size_t i = 0; i < BENCH_COUNT(whole_tasks); i++) {
+        whole_tasks[i].task.next = pool.free;
+        pool.free = &whole_tasks[i].task;
+    }
+}
+
+static whole_task *pool_take(void) {
+    pthread_mutex_lock(&pool.lock);
+    if (!pool.free) pool.free = __atomic_exchange_n(&pool.returned, NULL, __ATOMIC_ACQUIRE);
+    task *t = pool.free;
+    if (!t) bench_die("no task is free");
+    pool.free = t->next;
+    pthread_mutex_unlock(&pool.lock);
+    return (whole_task *)(void *)t;
+}
+
+static void pool_put(task *t) {
+    pthread_mutex_lock(&pool.lock);
+    t->next = pool.free;
+    pool.free = t;
+    pthread_mutex_unlock(&pool.lock);
+}
+
+static void pool_return(task *t) {
+    if (!pool.kept) pool.kept_end = &t->next;
+    t->next = pool.kept;
+    pool.kept = t;
+    if (++pool.n_kept < GIVEN_BACK) return;
+    task *head = __atomic_load_n(&pool.returned, __ATOMIC_RELAXED);
+    do *pool.kept_end = head;
+    while (!__atomic_compare_exchange_n(&pool.returned, &head, pool.kept, 0, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED));
+    pool.kept = NULL;
+    pool.n_kept = 0;
+}
+
+static void run_whole(task *t) {
+    whole_task *whole = (whole_task *)(void *)t;
+    __atomic_fetch_or(&whole->word, STARTED, __ATOMIC_ACQ_REL);
+    run_task(t);
+    __atomic_fetch_or(&whole->word, ENDED, __ATOMIC_ACQ_REL);
+}
+
+static void run_whole_detached(task *t) {
+    run_whole(t);
+    pool_return(t);
+}
+
+static task *push_whole(void (*run)(task *)) {
+    whole_task *whole = pool_take();
+    whole->task.run = run;
+    whole->task.result = 0;
+    whole->word = 0;
+    for (size_t i = 0; i < BENCH_COUNT(whole->rest); i++) whole->rest[i] = i;
+    push(&whole->task);
+    return &whole->task;
+}
+
+static uint64_t take_result(task *t) {
+    uint64_t result = t->result;
+    __atomic_fetch_or(&((whole_task *)(void *)t)->word, TAKEN, __ATOMIC_ACQ_REL);
+    pool_put(t);
+    return result;
+}
+
 static void taker_begin(uint32_t unused) {
     (void)unused;
     memset(&list, 0, sizeof list);
+    pool_fill();
     start_thread(&list.taker, taker, NULL);
 }
 
@@ -150,10 +239,23 @@ static void s3(uint32_t unused) {
     }
 }
 
+static void s3_rmw(uint32_t unused) {
+    static task *pushed[S3_TASKS];
+    (void)unused;
+    for (int i = 0; i < TIMES; i++) {
+        uint64_t sum = 0;
+        list.left = S3_TASKS;
+        for (int k = 0; k < S3_TASKS; k++) pushed[k] = push_whole(run_whole);
+        word_wait(&list.all_done);
+        for (int k = 0; k < S3_TASKS; k++) sum += take_result(pushed[k]);
+        if (sum != S3_TASKS) bench_die("S3+rmw: results are missing");
+    }
+}
+
 static struct producer {
     _Alignas(LINE) int64_t begun; // the first push of this batch
     pthread_t thread;
-    task *first;
+    task *first; // NULL: tasks of "+rmw"
     uint32_t n;
 } producers[THREADS];
 static pthread_barrier_t gate; // of the producers and the waiting thread
@@ -165,21 +267,26 @@ static void *produce(void *arg) {
         pthread_barrier_wait(&gate);
         if (gate_is_closed) return NULL;
         p->begun = bench_now();
-        for (uint32_t i = 0; i < p->n; i++) push_new(&p->first[i]);
+        for (uint32_t i = 0; i < p->n; i++)
+            if (p->first) push_new(&p->first[i]);
+            else push_whole(run_whole_detached);
     }
 }
 
-static void s5_begin(uint32_t n_threads) {
+static void producers_begin(uint32_t n_threads, int is_whole) {
     taker_begin(0);
     gate_is_closed = 0;
     if (pthread_barrier_init(&gate, NULL, n_threads + 1) != 0) bench_die("no barrier");
     for (uint32_t i = 0; i < n_threads; i++) {
         struct producer *p = &producers[i];
         p->n = S5_TASKS / n_threads;
-        p->first = &tasks[i * p->n];
+        p->first = is_whole ? NULL : &tasks[i * p->n];
         start_thread(&p->thread, produce, p);
     }
 }
+
+static void s5_begin(uint32_t n_threads) { producers_begin(n_threads, 0); }
+static void s5_rmw_begin(uint32_t n_threads) { producers_begin(n_threads, 1); }
 
 static void s5_end(uint32_t n_threads) {
     gate_is_closed = 1;
@@ -470,10 +577,15 @@ static const struct row {
     const char *what;
 } rows[] = {
     { "S3", TIMES * S3_TASKS, s3, 0, taker_begin, taker_end, "list from one thread to another" },
+    { "S3+rmw", TIMES * S3_TASKS, s3_rmw, 0, taker_begin, taker_end, "  of whole tasks" },
     { "S5p1", TIMES * S5_TASKS, s5, 1, s5_begin, s5_end, "list from 1 thread to another" },
+    { "S5p1+rmw", TIMES * S5_TASKS, s5, 1, s5_rmw_begin, s5_end, "  of whole tasks" },
     { "S5p2", TIMES * S5_TASKS, s5, 2, s5_begin, s5_end, "list from 2 threads to another" },
+    { "S5p2+rmw", TIMES * S5_TASKS, s5, 2, s5_rmw_begin, s5_end, "  of whole tasks" },
     { "S5p4", TIMES * S5_TASKS, s5, 4, s5_begin, s5_end, "list from 4 threads to another" },
+    { "S5p4+rmw", TIMES * S5_TASKS, s5, 4, s5_rmw_begin, s5_end, "  of whole tasks" },
     { "S5p8", TIMES * S5_TASKS, s5, 8, s5_begin, s5_end, "list from 8 threads to another" },
+    { "S5p8+rmw", TIMES * S5_TASKS, s5, 8, s5_rmw_begin, s5_end, "  of whole tasks" },
     { "S12a", S12_WAKES, s12, 3, s12_begin, loop_end, "eventfd after 3 us: p50 latency" },
     { "S12b", S12_WAKES, s12, 30, s12_begin, loop_end, "eventfd after 30 us: p50 latency" },
     { "S12c", S12C_WAKES, s12, 300, s12_begin, loop_end, "eventfd after 300 us: p50 latency" },

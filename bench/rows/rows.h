@@ -173,7 +173,8 @@ static void rows_free(void *user, void *block, size_t size) {
     free(block);
 }
 static inline volt_config rows_config(uint32_t workers) {
-    return (volt_config){ .workers = workers, .alloc = { rows_alloc, rows_free, NULL } };
+    return (volt_config){ .workers = workers, .spin_us = bench_spin_us(),
+                          .alloc = { rows_alloc, rows_free, NULL } };
 }
 static inline uint64_t rows_n_allocated(void) {
     return __atomic_load_n(&rows_allocated, __ATOMIC_RELAXED);

@@ -15,6 +15,8 @@
 //        so the wall time is not much less than 1000 ns, and cpu is the figure to compare
 //   T3b  1,000,000 live timers with deadlines spread over the hour after the next; a random one is
 //        disarmed and armed again with another deadline, 1,000,000 times
+//   T5a T5b  the same by one task with a delay queue (volt_delays): the deadlines are added, and
+//        taken as they come; and a random one of 1,000,000 is moved to another time
 //   T4   1000 tasks sleep 100 us (a), 1 ms (b) 50 times, 15 ms (c) 20 times each. min and median
 //        are of the p99 of their lateness in a repetition; volt's timers have ticks of 1/16 ms,
 //        rounded up
@@ -282,6 +284,48 @@ static volt_poll t3b_run(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 
+// ---- T5
+
+static volt_delays queue;
+static volt_delay delays[MILLION];
+
+typedef struct draining {
+    volt_frame frame;
+    uint32_t n;
+} draining;
+
+static void delays_add(volt_time from, uint32_t ms) {
+    for (uint32_t i = 0; i < MILLION; i++)
+        volt_delays_set(&queue, &delays[i], from + VOLT_MS(random_below(ms)));
+}
+
+static volt_poll t5a_run(volt_cx *cx, void *arg) {
+    draining *d = arg;
+    VOLT_BEGIN(cx, d);
+    delays_add(bench_now(), 1000);
+    for (d->n = 0; volt_delays_next(&queue) != VOLT_NEVER;) {
+        VOLT_AWAIT(volt_sleep_until(cx, volt_delays_next(&queue)));
+        for (volt_time now = volt_now(); volt_delays_take(&queue, now);) d->n++;
+    }
+    tally_add(d->n);
+    VOLT_END(0);
+}
+
+static volt_poll t5b_run(volt_cx *cx, void *arg) {
+    static volt_time hour;
+    draining *d = arg;
+    VOLT_BEGIN(cx, d);
+    if (hour == 0) { // in the warm-up
+        hour = bench_now() + VOLT_S(3600);
+        delays_add(hour, 3600000);
+    }
+    for (d->n = 0; d->n < MILLION; d->n++)
+        volt_delays_set(&queue, &delays[random_below(MILLION)],
+                        hour + VOLT_MS(random_below(3600000)));
+    tally_add(volt_delays_len(&queue) == MILLION ? d->n : 0);
+    VOLT_END(0);
+}
+
 // ---- T4
 
 enum { LATE_TASKS = 1000, LATE_TIMES_MOST = 50 };
@@ -334,6 +378,7 @@ static batches t1b = { .times = 1, .n = TASKS, BATCH_OF(t1b_run, no_raced) };
 static batches t1c = { .times = 1, .n = TASKS, BATCH_OF(t1c_run, no_timed) };
 static alarms t3a;
 static rearming t3b;
+static draining t5a, t5b;
 static batches t4a = { .n = LATE_TASKS, BATCH_OF(late_run, late_us) };
 static batches t4b = { .n = LATE_TASKS, BATCH_OF(late_run, late_ms) };
 static batches t4c = { .n = LATE_TASKS, BATCH_OF(late_run, late_15_ms) };
@@ -344,6 +389,8 @@ static const row rows[] = {
     { "T1c", "timeout over a yield: arm, requeue, disarm", TASKS * OPS, batches_run, &t1c },
     { "T3a", "timer of 0 to 999 ms, a task each", MILLION, t3a_run, &t3a },
     { "T3b", "re-arm one of 1,000,000, by a wake-up", MILLION, t3b_run, &t3b },
+    { "T5a", "delay queue: add, take when due", MILLION, t5a_run, &t5a },
+    { "T5b", "delay queue of 1,000,000: move one", MILLION, t5b_run, &t5b },
     { "T4a", "sleep 100 us, 1000 tasks: p99 lateness", LATE_TASKS * 50, t4_run, &t4a },
     { "T4b", "sleep 1 ms, 1000 tasks: p99 lateness", LATE_TASKS * 50, t4_run, &t4b },
     { "T4c", "sleep 15 ms, 1000 tasks: p99 lateness", LATE_TASKS * 20, t4_run, &t4c },

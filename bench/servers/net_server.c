@@ -326,7 +326,7 @@ int main(int argc, char **argv) {
     server *s = &the_server;
     s->options = serve_parse(argc, argv);
     s->signals = serve_signals();
-    const volt_config config = { .workers = s->options.workers };
+    const volt_config config = { .workers = s->options.workers, .spin_us = bench_spin_us() };
     s->fd = serve_is_udp(s->options.mode) ? open_udp(s->options.mode)
                                           : volt_listen("127.0.0.1", 0, NULL);
     if (s->fd < 0) bench_die("listen: %s", volt_strerror(s->fd));

@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
 # Limits the cost of an operation, in figures that repeat: instructions, locked instructions and
-# system calls, counted by callgrind with one worker, against those of bench/results/gate.txt.
+# system calls, counted by callgrind with one worker, against those of bench/results/gate.txt, or
+# gate_clang.txt if clang builds the programs.
 #
-#   bench/tools/gate.sh [ROW...]     default: S1 S6 S8, all of C1 to C6, T1a T1b T1c
-#   bench/tools/gate.sh --update     writes bench/results/gate.txt
+#   bench/tools/gate.sh [ROW...]     default: S1 S6 S8, all of C1 to C6, T1a T1b T1c; by clang, S1
+#                                    S6 S8 C5b C6a
+#   bench/tools/gate.sh --update     writes the table
 #
 # Environment: CC=cc  VOLT=. (the directory of volt.h)  OUT=build/bench/gate
 #              GATE_FORCE=1 judges the figures of another compiler or C library, too
@@ -15,14 +17,13 @@
 # calls         system calls per 1000 operations
 #
 # All are of a build with BENCH_COUNTED (bench/rows/counted.h), and the difference between runs of
-# 1 and of 2 repetitions: start and end do not count. A figure more than 0.5 % above its own of
-# gate.txt fails the gate; one that is as much below should be recorded by --update. Figures of
-# another compiler or C library are not compared: a message reports that, and the gate passes.
+# 1 and of 2 repetitions: start and end do not count. A figure more than 0.5 % above its own of the
+# table fails the gate; one that is as much below should be recorded by --update. Figures of another
+# compiler or C library are not compared: a message reports that, and the gate passes.
 set -eu
 cc=${CC:-cc}
 volt=${VOLT:-.}
 out=${OUT:-build/bench/gate}
-table=bench/results/gate.txt
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -41,6 +42,10 @@ printf '%s\n' '#include <features.h>' '#ifdef __clang__' 'clang' '#else' 'gcc' '
     >"$work/with.c"
 with=$("$cc" -E -P "$work/with.c" | tr -d '"' | tr -s ' \n' ' ')
 with=$(echo "$with" | sed 's/ *\. */./g; s/^ //; s/ $//')
+case $with in
+clang*) table=bench/results/gate_clang.txt rows='S1|S6|S8|C5b|C6a' ;;
+*) table=bench/results/gate.txt rows='S[168]|C[1-6][a-z]+|T1[abc]' ;;
+esac
 given=$(sed -n 's/^# with: //p' "$table" 2>/dev/null) || given=
 update=
 if [ "${1:-}" = --update ]; then
@@ -72,7 +77,7 @@ mkdir -p "$out"
 : >"$work/all"
 for program in sched sync chan timer; do build "$program"; done
 if [ $# -eq 0 ]; then
-    grep -E ' (S[168]|C[1-6][a-z]+|T1[abc])$' "$work/all" >"$work/rows"
+    grep -E " ($rows)\$" "$work/all" >"$work/rows"
 else
     for row in "$@"; do grep " $row\$" "$work/all" || fail "$row: no such row"; done >"$work/rows"
 fi
@@ -137,7 +142,7 @@ FNR == NR && /^(#|row)/ { next }
 FNR == NR { instructions[$1] = $2; locked[$1] = $3; calls[$1] = $4; next }
 FNR == 1 {
     format = "%-6s %12s %8s %8s   %12s %8s %8s%s\n"
-    printf format, "", "", "", "", "", "", "gate.txt", ""
+    printf format, "", "", "", "", "", "", "table", ""
     printf format, "row", "instructions", "locked", "calls", "instructions", "locked", "calls", ""
 }
 {
@@ -147,16 +152,16 @@ FNR == 1 {
         look("locked", $3, locked[$1], 0)
         look("calls", $4, calls[$1], 0.005)
     } else {
-        note = "  not in gate.txt"
+        note = "  not in the table"
         n_missing++
     }
     printf format, $1, $2, $3, $4, instructions[$1], locked[$1], calls[$1], note
 }
 END {
     if (n_fallen)
-        print n_fallen " figures fell by more than 0.5 %: renew gate.txt by " \
+        print n_fallen " figures fell by more than 0.5 %: renew the table by " \
             "bench/tools/gate.sh --update"
-    if (n_missing) print n_missing " rows are not in gate.txt"
+    if (n_missing) print n_missing " rows are not in the table"
     if (n_risen) print n_risen " figures rose by more than 0.5 %"
     print n_risen + n_missing ? "gate: failed" : "gate: passed"
     exit n_risen + n_missing > 0

@@ -28,7 +28,8 @@
 #
 # Environment, with its defaults:
 #   BIN=build/bench  PAIRS=21  EACH=1   seconds of a run
-#   PEERS="raw tokio go libuv redis socat haproxy"    tokio1: Tokio's scheduler of one thread
+#   PEERS="raw tokio go libuv redis socat haproxy"    tokio1: Tokio's scheduler of one thread; spin:
+#                                       volt.h with .spin_us 20
 #   BENCH_JSON=                         set: a line of JSON for each row and peer as well
 #
 # Peers are built to build/peers; those that cannot be built are named and left out. The server has
@@ -122,6 +123,7 @@ done
 # peer NAME  Builds it, and prints name, version with _ for blanks, and program.
 peer() {
     case $1 in
+    spin) echo "spin .spin_us_20 $bin/net_server" ;;
     raw) echo "raw Linux_$(uname -r) $bin/raw_epoll" ;;
     tokio | tokio1) built tokio-net tokio-net "$1" ;;
     go) built go-net go-net go ;;
@@ -300,8 +302,10 @@ measure() {
         ;;
     *)
         [ "$name" != tokio1 ] || workers=0
+        [ "$name" != spin ] || export BENCH_SPIN_US=20
         # shellcheck disable=SC2086 # words
         start $under taskset -c "$server_cpus" "$2" "$mode" "$workers" "$limit" $behind_port
+        unset BENCH_SPIN_US
         run_load
         stop
         cp "$work/server" "$work/used"

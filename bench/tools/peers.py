@@ -42,21 +42,21 @@ SVG = "bench/results/speed.svg"
 
 # ---- rows and programs
 
-VOLT = "sched outside timer wake sync chan files".split()
+VOLT = "sched outside timer wake sync chan files process".split()
 FLOORS = ("floor", "floor_outside")
 ONE, ANY = 1, 64  # workers at most
 
 # peer, directory in bench/peers and build/peers, programs in it, and the variants of each: name,
 # suffix of the program, options, workers at most. Missing programs are left out.
 PEERS = (
-    ("tokio", "tokio", "sched outside timer wake sync files".split(),
+    ("tokio", "tokio", "sched outside timer wake sync files process".split(),
      (("", "", (), ANY), ("mimalloc", "-mimalloc", (), ANY), ("alt", "-alt", (), ANY),
       ("ct", "", ("--flavor", "ct"), ONE), ("ct, mimalloc", "-mimalloc", ("--flavor", "ct"), ONE))),
-    ("go", "go", "sched outside timer wake sync chan files".split(),
+    ("go", "go", "sched outside timer wake sync chan files process".split(),
      (("", "", (), ANY), ("gc off", "", ("--gc", "off"), ANY))),
     ("asio", "cpp", "asio_sched asio_outside asio_timer".split(), (("", "", (), ANY),)),
     ("tbb", "cpp", ["tbb_sched"], (("", "", (), ANY),)),
-    ("libuv", "libuv", "timer wake outside files".split(), (("", "", (), ONE),)),
+    ("libuv", "libuv", "timer wake outside files process".split(), (("", "", (), ONE),)),
     ("pth", "pth", ["sched"], (("", "", (), ONE),)),
     ("zig", "zig", "sync chan".split(), (("", "", (), ONE),)),
 )
@@ -67,9 +67,9 @@ ANOTHER = {"goroutine"}  # tags of different operations: no thread wakes there
 ENDINGS = {"asio": ("co", "coroutines"), "tbb": ("j", "joined")}  # of rows, in place of a tag
 UNTAGGED = {("tokio", "C7"): "async-channel"}  # rows for which the peer has no means of its own
 
-ALONE = re.compile(r"C(1[a-z]|2|3[ab]|4|5|6)|T(1|3)|F")  # tasks that do not meet: one worker
+ALONE = re.compile(r"C(1[a-z]|2|3[ab]|4|5|6)|T(1|3|5)|F")  # tasks that do not meet: one worker
 CROWDED = {"S2", "S3", "S10"}  # the rows for 4 workers
-BY_CPU = {"T3a", "F1", "F2"}   # deadlines fix the wall time; the target is of CPU time
+BY_CPU = {"T3a", "T5a", "F1", "F2"}  # deadlines fix the wall time; the target is of CPU time
 
 RUN_SECONDS = 0.12  # target duration of a run
 LONG_SECONDS = 5.0  # rows in which volt takes longer have LONG_PAIRS rounds

@@ -18,6 +18,7 @@ GROUPS = (
     ("Timers", r"T"),
     ("Locks and channels", r"C"),
     ("Files", r"F"),
+    ("Child processes", r"P"),
     ("Memory", r"N8$"),
     ("Servers", r"N"),
 )

@@ -9,10 +9,10 @@
                                           has no thread to be found by. Without one: forget them
 
 The words are those of volt_dump, and more: ID and NAME are a task's there, its function or what
-volt_name gave it, which then stands in the place of where it was spawned, too. AT is the innermost
-await: "a.c:7 < 30 < 52" was awaited at line 30, and that at line 52. AGE and SINCE count to the
-last look of any worker at the clock: both are longer if all sleep. LEFT is the time from then until
-a timer.
+volt_name gave it, which then stands in the place of where it was spawned, too. TAG is that of
+VOLT_SPAWN_WITH. AT is the innermost await: "a.c:7 < 30 < 52" was awaited at line 30, and that at
+line 52. AGE and SINCE count to the last look of any worker at the clock: both are longer if all
+sleep. LEFT is the time from then until a timer.
 `created` has not been started, `queued` without a place is on its way to one, `held` has ended but
 for a handle or waker, `running in place` has handed off its worker by volt_block_in_place. NODES
 are the waits, timers and links that are armed.
@@ -37,7 +37,10 @@ MACROS = {
     "VOLT__NOTIFIED": 2,
     "VOLT__COMPLETE": 4,
     "VOLT__CANCELLED": 8,
+    "VOLT__ROUTED": 16,
+    "VOLT__HAS_EXTRA": 32,
     "VOLT__REF": 64,
+    "VOLT__EXTRA_SIZE": 16,
     "VOLT__SLAB_HEAD": 128,
     "VOLT_RING_DISTANCE_BITS": 9,
     "VOLT_RING_INDEX_BITS": 32,
@@ -283,6 +286,7 @@ class Runtime:
         )  # fmt: skip
         self.frame_layout = Layout(node, "resume_line_", "state_", "kind_", "key_", "source_")
         self.link_layout = Layout(gdb.lookup_type("struct volt__group_link"), "group")
+        self.extra_layout = Layout(gdb.lookup_type("struct volt__extra"), "tag")
 
     def find_queued(self):
         """Where the queued tasks are."""
@@ -293,7 +297,9 @@ class Runtime:
             for batch in w.overflow():
                 self.find_queued_in(batch, f"overflow {w.index}")
             self.find_queued_in(w.value["inbox"], f"inbox {w.index}")
+            self.find_queued_in(w.value["bound"], f"bound {w.index}")
         self.find_queued_in(self.value["injector"], "injector")
+        self.find_queued_in(self.value["urgent"], "urgent lane")
 
     def find_queued_in(self, chain, place):
         task, left = int(chain["head"]), int(chain["len"])
@@ -515,7 +521,7 @@ def shuffle(slab, i):
 class Task:
     def __init__(self, rt, address, raw, slot_size, id_):
         self.rt, self.address, self.raw, self.slot_size, self.id = rt, address, raw, slot_size, id_
-        flags = ("RUNNING", "NOTIFIED", "COMPLETE", "CANCELLED")
+        flags = ("RUNNING", "NOTIFIED", "COMPLETE", "CANCELLED", "ROUTED", "HAS_EXTRA")
         known = sum(rt["VOLT__" + name] for name in flags)
         if raw["word"] & (rt["VOLT__REF"] - 1) & ~known:
             raise differs(f"task {address:#x} has the word {raw['word']:#x}")
@@ -667,12 +673,20 @@ class Task:
         link = self.rt.link_layout  # at the end of the slot
         return link.read(self.address + self.slot_size - link.size)["group"]
 
+    def tag(self):
+        """What VOLT_SPAWN_WITH gave it, or its spawner; or None."""
+        if not self.has("HAS_EXTRA"):
+            return None
+        end = self.address + self.slot_size - self.rt.link_layout.size
+        return self.rt.extra_layout.read(end - self.rt["VOLT__EXTRA_SIZE"])["tag"] or None
+
     def row(self):
         frames = self.frames()
         return {
             "task": pointer(self.address),
             "id": self.id,
             "name": self.name(),
+            "tag": self.tag(),
             "state": self.state(),
             "age_s": self.age(),
             "since_s": self.since(),

@@ -27,7 +27,7 @@ typedef struct {
 } aeGuest;
 
 static int aeApiCreate(aeEventLoop *loop) {
-    static const volt_config config = { .workers = 1, .is_guest = 1 };
+    static const volt_config config = { .workers = 1, .is_guest = 1, .guest_is_asked = 1 };
     aeGuest *g = (aeGuest *)calloc(1, sizeof *g);
     if (!g || aeEpollCreate(loop) < 0) return free(g), -1;
     g->epoll = *(aeApiState *)loop->apidata;
@@ -52,10 +52,11 @@ static void aeApiFree(aeEventLoop *loop) {
 // Polls, and takes the descriptor of the guest out of the fired events. Returns their number.
 static int aeGuestPoll(aeEventLoop *loop, struct timeval *tvp, int *is_due) {
     int n = aeEpollPoll(loop, tvp);
-    for (int i = 0; i < n && !*is_due; i++)
+    for (int i = 0; i < n; i++)
         if (loop->fired[i].fd == ((aeGuest *)loop->apidata)->fd) {
             loop->fired[i] = loop->fired[--n];
             *is_due = 1;
+            break;
         }
     return n;
 }
@@ -63,9 +64,11 @@ static int aeGuestPoll(aeEventLoop *loop, struct timeval *tvp, int *is_due) {
 // round of its own; in that, no other task runs (-EDEADLK).
 static int aeApiPoll(aeEventLoop *loop, struct timeval *tvp) {
     struct timeval now = { .tv_sec = 0, .tv_usec = 0 };
-    int is_due = 0, n = aeGuestPoll(loop, tvp, &is_due);
+    volt_rt *rt = ((aeGuest *)loop->apidata)->rt;
+    // Tasks that callbacks have made runnable are due although the descriptor is not readable.
+    int is_due = volt_rt_deadline(rt) == 0, n = aeGuestPoll(loop, is_due ? &now : tvp, &is_due);
     if (!is_due) return n;
-    (void)volt_rt_step(((aeGuest *)loop->apidata)->rt, AE_STEP_POLLS);
+    (void)volt_rt_step(rt, AE_STEP_POLLS);
     is_due = 0; // it may be again, and has the next round
     return aeGuestPoll(loop, &now, &is_due);
 }

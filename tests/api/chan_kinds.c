@@ -100,6 +100,121 @@ TEST(queue_pops_each_push_once_at_each_step) {
         }
 }
 
+TEST(queue_pops_several_at_once_and_in_order) {
+    volt_queue q = VOLT_QUEUE_INIT;
+    volt_queue_node *out[4];
+    note n[5];
+    CHECK_EQ(volt_queue_try_pop_n(&q, out, 4), -EAGAIN);
+    CHECK_EQ(volt_queue_try_pop_n(&q, out, 0), -EINVAL);
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQ(volt_queue_len(&q), i);
+        CHECK_EQ(volt_queue_push(&q, &n[i].node), 0);
+    }
+    CHECK_EQ(volt_queue_try_pop_n(&q, out, 3), 3);
+    for (int i = 0; i < 3; i++) CHECK(note_of(out[i]) == &n[i]);
+    CHECK_EQ(volt_queue_len(&q), 2);
+    CHECK_EQ(volt_queue_push(&q, &n[0].node), 0);
+    CHECK_EQ(volt_queue_len(&q), 3); // taken from the stack already, and not
+    CHECK_EQ(volt_queue_is_closed(&q), 0);
+    volt_queue_close(&q);
+    CHECK_EQ(volt_queue_is_closed(&q), 1);
+    CHECK_EQ(volt_queue_len(&q), 3);
+    CHECK_EQ(volt_queue_try_pop_n(&q, out, 4), 3);
+    CHECK(note_of(out[0]) == &n[3] && note_of(out[1]) == &n[4] && note_of(out[2]) == &n[0]);
+    CHECK_EQ(volt_queue_try_pop_n(&q, out, 4), 0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_queue *q;
+    volt_queue_node *out[4];
+    int64_t n;
+} gatherer;
+static volt_poll gatherer_run(volt_cx *cx, void *arg) {
+    gatherer *t = (gatherer *)arg;
+    VOLT_BEGIN(cx, t);
+    VOLT_AWAIT(t->n, volt_queue_pop_n(cx, t->q, t->out, 4));
+    VOLT_END(t->n);
+}
+// All messages that are pushed before the receiver runs are received at once.
+ROOT_TEST_1(queue_pop_of_several_waits_for_the_first, {
+    volt_queue q;
+    note n[6];
+    volt_handle h;
+    volt_queue_node *out;
+    int i, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, volt_queue_pop_n(cx, &s->q, &s->out, 0));
+    CHECK_EQ(s->rc, -EINVAL);
+    SPAWN(&s->h, gatherer_run, (gatherer){ .q = &s->q });
+    while (count_waiting(&s->q.lock_, &s->q.waiters_) == 0) VOLT_AWAIT(volt_yield(cx));
+    for (s->i = 0; s->i < 6; s->i++) CHECK_EQ(volt_queue_push(&s->q, &s->n[s->i].node), 0);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 4);
+    CHECK_EQ(volt_queue_len(&s->q), 2);
+    volt_queue_close(&s->q);
+    VOLT_AWAIT(s->rc, volt_queue_pop_n(cx, &s->q, &s->out, 1));
+    CHECK_EQ(s->rc, 1);
+    VOLT_END(0);
+}
+TEST_OF_THREADS(queue_pop_of_several_by_a_thread_has_a_limit) {
+    volt_queue q = VOLT_QUEUE_INIT;
+    volt_queue_node *out[2];
+    note n[2];
+    CHECK_EQ(volt_queue_pop_n_sync(&q, out, 2, 0), -ETIMEDOUT);
+    CHECK_EQ(volt_queue_pop_n_sync(&q, out, 0, 0), -EINVAL);
+    for (int i = 0; i < 2; i++) CHECK_EQ(volt_queue_push(&q, &n[i].node), 0);
+    CHECK_EQ(volt_queue_pop_n_sync(&q, out, 2, VOLT_NEVER), 2);
+}
+
+// The last of several senders closes the queue behind all that they have pushed.
+typedef struct {
+    volt_queue q;
+    note n[4];
+    int next;
+} shared_queue;
+static void *push_and_release(void *arg) {
+    shared_queue *s = (shared_queue *)arg;
+    dawdle();
+    CHECK_EQ(volt_queue_push(&s->q, &s->n[COUNT(s->next) - 1].node), 0);
+    volt_queue_release(&s->q);
+    return NULL;
+}
+TEST_OF_THREADS(queue_closes_at_the_release_of_its_last_sender) {
+    for (volt_time start = volt_now(); goes_on(start);) {
+        pthread_t t[4];
+        volt_queue_node *out;
+        shared_queue s;
+        int n = 0;
+        memset(&s, 0, sizeof s);
+        for (int i = 0; i < 4; i++) volt_queue_retain(&s.q);
+        for (int i = 0; i < 4; i++) t[i] = start_thread(push_and_release, &s);
+        while (volt_queue_pop_sync(&s.q, &out, VOLT_NEVER) == 1) n++;
+        CHECK_EQ(n, 4);
+        for (int i = 0; i < 4; i++) join_thread(t[i]);
+    }
+}
+TEST(queue_is_retained_again_only_while_it_has_senders) {
+    volt_queue q = VOLT_QUEUE_INIT;
+    CHECK_EQ(volt_queue_try_retain(&q), -EPIPE);
+    volt_queue_retain(&q);
+    CHECK_EQ(volt_queue_try_retain(&q), 0);
+    volt_queue_release(&q);
+    CHECK_EQ(volt_queue_is_closed(&q), 0);
+    volt_queue_release(&q);
+    CHECK_EQ(volt_queue_is_closed(&q), 1);
+    CHECK_EQ(volt_queue_try_retain(&q), -EPIPE);
+    q = (volt_queue)VOLT_QUEUE_INIT;
+    volt_queue_retain(&q);
+    volt_queue_close(&q);
+    CHECK_EQ(volt_queue_try_retain(&q), -EPIPE);
+    CHECK_EQ(q.n_senders_, 1);
+}
+TEST_DIES(queue_release_without_retain_is_misuse, "volt_queue_release: no sender is retained") {
+    volt_queue q = VOLT_QUEUE_INIT;
+    volt_queue_release(&q);
+}
+
 static void race_to_push_and_close(void *arg) {
     dawdle();
     push_and_close(arg);
@@ -361,6 +476,17 @@ TEST_OF_THREADS(oneshot_is_received_once) {
         CHECK_EQ(c.n_got, 1);
         CHECK(is_there || n > 1);
     }
+}
+TEST(oneshot_has_its_value_until_it_is_received) {
+    volt_oneshot o = VOLT_ONESHOT_INIT;
+    int64_t value = 0;
+    CHECK_EQ(volt_oneshot_has_value(&o), 0);
+    CHECK_EQ(volt_oneshot_send(&o, 7), 0);
+    CHECK_EQ(volt_oneshot_has_value(&o), 1);
+    volt_oneshot_close(&o);
+    CHECK_EQ(volt_oneshot_has_value(&o), 1);
+    CHECK_EQ(volt_oneshot_try_recv(&o, &value), 0);
+    CHECK_EQ(volt_oneshot_has_value(&o), 0);
 }
 TEST(oneshot_close_ends_send_and_receive) {
     volt_oneshot o = VOLT_ONESHOT_INIT;
@@ -792,6 +918,95 @@ ROOT_TEST_1(bcast_cancelled_subscriber_takes_nothing, {
     VOLT_END(0);
 }
 
+// A subscription that lags has more to receive than the broadcast keeps.
+TEST(bcast_counts_subscriptions_and_what_they_have_not_received) {
+    int buf[2];
+    volt_bcast b = VOLT_BCAST_INIT(buf);
+    volt_sub s[2];
+    CHECK_EQ(volt_bcast_subs(&b), 0);
+    for (int i = 0; i < 2; i++) volt_sub_open(&s[i], &b);
+    CHECK_EQ(volt_bcast_subs(&b), 2);
+    for (int i = 1; i <= 3; i++) {
+        CHECK_EQ(send_int(&b, i), 2);
+        CHECK_EQ(volt_sub_len(&s[0]), i);
+    }
+    CHECK_EQ(recv_int(&s[0]), LAGS);
+    CHECK_EQ(volt_sub_len(&s[0]), 2); // the lost one is counted no more
+    CHECK_EQ(recv_int(&s[0]), 2);
+    CHECK_EQ(volt_sub_len(&s[0]), 1);
+    volt_sub_close(&s[1]);
+    CHECK_EQ(volt_bcast_subs(&b), 1);
+    volt_sub_close(&s[0]);
+    CHECK_EQ(volt_bcast_subs(&b), 0);
+}
+TEST_DIES(bcast_len_of_closed_subscription_is_misuse,
+          "volt_sub_len: the subscription is not open") {
+    volt_sub s = { .bcast_ = NULL };
+    (void)volt_sub_len(&s);
+}
+TEST(bcast_closes_at_the_release_of_its_last_sender) {
+    int buf[2];
+    volt_bcast b = VOLT_BCAST_INIT(buf);
+    volt_sub s;
+    volt_sub_open(&s, &b);
+    for (int i = 0; i < 2; i++) volt_bcast_retain(&b);
+    volt_bcast_release(&b);
+    CHECK_EQ(volt_bcast_is_closed(&b), 0);
+    CHECK_EQ(send_int(&b, 1), 1);
+    volt_bcast_release(&b);
+    CHECK_EQ(volt_bcast_is_closed(&b), 1);
+    CHECK_EQ(send_int(&b, 2), -EPIPE);
+    CHECK_EQ(recv_int(&s), 1);
+    CHECK_EQ(recv_int(&s), ENDED);
+}
+TEST_DIES(bcast_release_without_retain_is_misuse, "volt_bcast_release: no sender is retained") {
+    int buf[1];
+    volt_bcast b = VOLT_BCAST_INIT(buf);
+    volt_bcast_release(&b);
+}
+typedef struct {
+    volt_frame frame;
+    volt_bcast *b;
+    volt_watch *w;
+    int64_t rc;
+} lone;
+static volt_poll lone_run(volt_cx *cx, void *arg) {
+    lone *l = (lone *)arg;
+    VOLT_BEGIN(cx, l);
+    if (l->b) VOLT_AWAIT(l->rc, volt_bcast_wait_no_subs(cx, l->b));
+    else VOLT_AWAIT(l->rc, volt_watch_wait_closed(cx, l->w));
+    VOLT_END(l->rc);
+}
+// Neither the close of the broadcast nor that of one subscription ends the wait.
+ROOT_TEST(bcast_wait_for_no_subscriptions_ends_with_the_last,
+          { volt_bcast b; volt_sub sub[2]; volt_handle h; volt_timer t; int buf[1], i, rc; }) {
+    VOLT_BEGIN(cx, s);
+    s->b = (volt_bcast)VOLT_BCAST_INIT(s->buf);
+    VOLT_AWAIT(s->rc, volt_bcast_wait_no_subs(cx, &s->b)); // there was none
+    CHECK_EQ(s->rc, 0);
+    for (s->i = 0; s->i < 2; s->i++) volt_sub_open(&s->sub[s->i], &s->b);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, 0, volt_bcast_wait_no_subs(cx, &s->b)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    SPAWN(&s->h, lone_run, (lone){ .b = &s->b });
+    while (count_waiting(&s->b.lock_, &s->b.watchers_) == 0) VOLT_AWAIT(volt_yield(cx));
+    volt_bcast_close(&s->b);
+    volt_sub_close(&s->sub[0]);
+    CHECK_EQ(count_waiting(&s->b.lock_, &s->b.watchers_), 1);
+    volt_sub_close(&s->sub[1]);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+TEST_OF_THREADS(bcast_wait_of_a_thread_for_no_subscriptions_has_a_limit) {
+    int buf[1];
+    volt_bcast b = VOLT_BCAST_INIT(buf);
+    volt_sub s;
+    volt_sub_open(&s, &b);
+    CHECK_EQ(volt_bcast_wait_no_subs_sync(&b, 0), -ETIMEDOUT);
+    volt_sub_close(&s);
+    CHECK_EQ(volt_bcast_wait_no_subs_sync(&b, VOLT_NEVER), 0);
+}
+
 // ---- watch
 
 static int look_int(volt_watcher *r) {
@@ -953,6 +1168,174 @@ TEST_OF_THREADS(watch_set_if_loses_no_change) {
         join_thread(t);
         destroy(rt);
     }
+}
+
+TEST(watch_tells_whether_its_value_is_new) {
+    int value = 1, v = 2;
+    volt_watch w = VOLT_WATCH_INIT(value);
+    volt_watcher r;
+    volt_watcher_open(&r, &w);
+    CHECK_EQ(volt_watcher_has_new(&r), 0);
+    CHECK_EQ(volt_watch_set(&w, &v, sizeof v), 0);
+    CHECK_EQ(volt_watcher_has_new(&r), 1);
+    CHECK_EQ(volt_watcher_has_new(&r), 1); // asking is not seeing
+    volt_watch_close(&w);
+    CHECK_EQ(volt_watcher_has_new(&r), 1); // the last value can still be received
+    CHECK_EQ(look_int(&r), 2);
+    CHECK_EQ(volt_watcher_has_new(&r), -EPIPE);
+}
+TEST_DIES(watch_has_new_of_closed_watcher_is_misuse,
+          "volt_watcher_has_new: the watcher is not open") {
+    volt_watcher r = { .watch_ = NULL };
+    (void)volt_watcher_has_new(&r);
+}
+TEST(watch_closes_at_the_last_release_of_either_side) {
+    for (int side = VOLT_CHAN_SENDER; side <= VOLT_CHAN_RECEIVER; side++) {
+        int value = 1;
+        volt_watch w = VOLT_WATCH_INIT(value);
+        volt_watch_retain(&w, VOLT_CHAN_SENDER | VOLT_CHAN_RECEIVER);
+        volt_watch_retain(&w, side);
+        volt_watch_release(&w, side);
+        CHECK_EQ(volt_watch_is_closed(&w), 0);
+        CHECK_EQ(volt_watch_set(&w, &value, sizeof value), 0);
+        volt_watch_release(&w, side);
+        CHECK_EQ(volt_watch_is_closed(&w), 1);
+        CHECK_EQ(volt_watch_set(&w, &value, sizeof value), -EPIPE);
+    }
+}
+TEST_DIES(watch_release_without_retain_is_misuse, "volt_watch_release: no receiver is retained") {
+    int value = 1;
+    volt_watch w = VOLT_WATCH_INIT(value);
+    volt_watch_release(&w, VOLT_CHAN_RECEIVER);
+}
+ROOT_TEST(watch_close_ends_the_waits_for_it,
+          { volt_watch w; volt_handle h; volt_timer t; int value, rc; }) {
+    VOLT_BEGIN(cx, s);
+    s->w = (volt_watch)VOLT_WATCH_INIT(s->value);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, 0, volt_watch_wait_closed(cx, &s->w)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    SPAWN(&s->h, lone_run, (lone){ .w = &s->w });
+    while (count_waiting(&s->w.lock_, &s->w.watchers_) == 0) VOLT_AWAIT(volt_yield(cx));
+    CHECK_EQ(volt_watch_set(&s->w, &s->rc, sizeof s->rc), 0); // a set does not end it
+    CHECK_EQ(count_waiting(&s->w.lock_, &s->w.watchers_), 1);
+    volt_watch_close(&s->w);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_watch_wait_closed(cx, &s->w));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+TEST_OF_THREADS(watch_wait_of_a_thread_for_the_close_has_a_limit) {
+    int value = 1;
+    volt_watch w = VOLT_WATCH_INIT(value);
+    CHECK_EQ(volt_watch_wait_closed_sync(&w, 0), -ETIMEDOUT);
+    volt_watch_close(&w);
+    CHECK_EQ(volt_watch_wait_closed_sync(&w, VOLT_NEVER), 0);
+}
+
+TEST(chan_is_retained_again_only_while_both_sides_have_users) {
+    int buf[1];
+    const int both = VOLT_CHAN_SENDER | VOLT_CHAN_RECEIVER;
+    volt_chan c = VOLT_CHAN_INIT(buf);
+    volt_chan_retain(&c, VOLT_CHAN_SENDER);
+    CHECK_EQ(volt_chan_try_retain(&c, both), -EPIPE);
+    CHECK_EQ(volt_chan_try_retain(&c, VOLT_CHAN_RECEIVER), -EPIPE);
+    CHECK_EQ(volt_chan_try_retain(&c, VOLT_CHAN_SENDER), 0);
+    CHECK_EQ(c.n_senders_, 2);
+    volt_chan_retain(&c, VOLT_CHAN_RECEIVER);
+    CHECK_EQ(volt_chan_try_retain(&c, both), 0);
+    CHECK_EQ(c.n_senders_, 3);
+    CHECK_EQ(c.n_receivers_, 2);
+    volt_chan_close(&c);
+    CHECK_EQ(volt_chan_try_retain(&c, both), -EPIPE);
+    CHECK_EQ(c.n_senders_, 3);
+}
+
+// ---- a send that makes room
+
+TEST(chan_send_over_drops_the_oldest_message_if_it_has_to) {
+    int buf[2], v, old = 0, got = 0;
+    volt_chan c = VOLT_CHAN_INIT(buf);
+    for (v = 1; v <= 2; v++) CHECK_EQ(volt_chan_force_send(&c, &v, sizeof v, &old), 0);
+    CHECK_EQ(volt_chan_force_send(&c, &v, sizeof v, &old), 1);
+    CHECK_EQ(old, 1);
+    v = 4;
+    CHECK_EQ(volt_chan_force_send(&c, &v, sizeof v, NULL), 1);
+    CHECK_EQ(volt_chan_force_send(&c, &v, 1, NULL), -EINVAL);
+    for (v = 3; v <= 4; v++) {
+        CHECK_EQ(volt_chan_try_recv(&c, &got, sizeof got), 1);
+        CHECK_EQ(got, v);
+    }
+    for (int i = 0; i < 2; i++) CHECK_EQ(volt_chan_try_reserve(&c), 0);
+    CHECK_EQ(volt_chan_force_send(&c, &v, sizeof v, NULL), -EAGAIN);
+    volt_chan_close(&c);
+    CHECK_EQ(volt_chan_force_send(&c, &v, sizeof v, NULL), -EPIPE);
+}
+typedef struct {
+    volt_frame frame;
+    volt_chan *c;
+    int v;
+    int64_t rc;
+} end;
+static volt_poll sender_run(volt_cx *cx, void *arg) {
+    end *e = (end *)arg;
+    VOLT_BEGIN(cx, e);
+    VOLT_AWAIT(e->rc, volt_chan_send(cx, e->c, &e->v, sizeof e->v));
+    VOLT_END(e->rc);
+}
+static volt_poll receiver_run(volt_cx *cx, void *arg) {
+    end *e = (end *)arg;
+    VOLT_BEGIN(cx, e);
+    VOLT_AWAIT(e->rc, volt_chan_recv(cx, e->c, &e->v, sizeof e->v));
+    VOLT_END(e->rc == 1 ? e->v : e->rc);
+}
+// A message that was granted to a receiver stays, until that receiver has run.
+ROOT_TEST_1(chan_send_over_takes_no_message_from_a_receiver,
+            { volt_chan c; volt_handle h; int buf[1], v; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    s->c = (volt_chan)VOLT_CHAN_INIT(s->buf);
+    SPAWN(&s->h, receiver_run, (end){ .c = &s->c });
+    while (!s->c.receivers_) VOLT_AWAIT(volt_yield(cx));
+    s->v = 1;
+    CHECK_EQ(volt_chan_force_send(&s->c, &s->v, sizeof s->v, NULL), 0);
+    s->v = 2;
+    CHECK_EQ(volt_chan_force_send(&s->c, &s->v, sizeof s->v, NULL), -EAGAIN);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 1);
+    VOLT_END(0);
+}
+// A send that waits keeps its turn.
+ROOT_TEST_1(chan_send_over_leaves_waiting_sends_alone,
+            { volt_chan c; volt_handle h; int buf[1], v, old, i; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    s->c = (volt_chan)VOLT_CHAN_INIT(s->buf);
+    s->v = 1;
+    CHECK_EQ(volt_chan_try_send(&s->c, &s->v, sizeof s->v), 0);
+    SPAWN(&s->h, sender_run, (end){ .c = &s->c, .v = 3 });
+    while (!s->c.senders_) VOLT_AWAIT(volt_yield(cx));
+    s->v = 2;
+    CHECK_EQ(volt_chan_force_send(&s->c, &s->v, sizeof s->v, &s->old), 1);
+    CHECK_EQ(s->old, 1);
+    for (s->i = 2; s->i <= 3; s->i++) {
+        VOLT_AWAIT(s->rc, volt_chan_recv(cx, &s->c, &s->v, sizeof s->v));
+        CHECK_EQ(s->v, s->i);
+    }
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+ROOT_TEST_1(chan_send_over_meets_a_receiver_that_waits,
+            { volt_chan c; volt_handle h; int buf[1], v; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    s->c = (volt_chan)VOLT_CHAN_RENDEZVOUS(s->buf);
+    s->v = 5;
+    CHECK_EQ(volt_chan_force_send(&s->c, &s->v, sizeof s->v, NULL), -EAGAIN);
+    SPAWN(&s->h, receiver_run, (end){ .c = &s->c });
+    while (!s->c.receivers_) VOLT_AWAIT(volt_yield(cx));
+    CHECK_EQ(volt_chan_force_send(&s->c, &s->v, sizeof s->v, NULL), 0);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 5);
+    VOLT_END(0);
 }
 
 // ---- sizes that are awaited, in a release build

@@ -868,6 +868,8 @@ TEST(addresses_are_parsed_and_formatted) {
     CHECK_EQ(volt_addr_parse(&a, "[fe80::1%+1]:9"), -ENODEV); // a name, and no number
     CHECK_EQ(volt_addr_parse(&a, "[fe80::1%1:]:9"), -ENODEV);
     CHECK_EQ(volt_addr_parse(&a, "[fe80::1%1]:9"), 0);
+    CHECK_EQ(volt_addr_parse(&b, "[fe80::1%16777217]:9"), 0); // differs in one byte of the scope
+    CHECK(!volt_addr_equal(&a, &b));
     CHECK_EQ(volt_addr_parse(&a, "[fe80::1%4294967289]:9"), 0);
     CHECK_EQ(volt_addr_parse(&a, "[fe80::1%4294967296]:9"), -ENODEV); // no number of 32 bits
     CHECK_EQ(volt_addr_parse(&a, "[fe80::1%42949672950]:9"), -ENODEV);

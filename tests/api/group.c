@@ -89,6 +89,88 @@ ROOT_TEST(group_keeps_results_until_they_are_fetched,
     VOLT_END(0);
 }
 
+ROOT_TEST_1(group_try_next_takes_only_what_is_there,
+            { volt_group g; volt_token t[2]; uint64_t id; int64_t result; int i, rc; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_group_try_next(cx, &s->g, NULL, NULL), -EINVAL); // it collects nothing
+    volt_group_collect(&s->g);
+    CHECK_EQ(volt_group_try_next(cx, &s->g, NULL, NULL), -ENOENT);
+    for (s->i = 0; s->i < 2; s->i++)
+        GROUP_SPAWN(&s->g, waiter_run, (waiter){ .token = &s->t[s->i], .value = 7 + s->i });
+    CHECK_EQ(volt_group_len(&s->g), 2);
+    CHECK_EQ(volt_group_try_next(cx, &s->g, &s->result, &s->id), -EAGAIN);
+    volt_token_cancel(&s->t[1]);
+    while (volt_group_len(&s->g) > 1) VOLT_AWAIT(volt_yield(cx));
+    CHECK_EQ(volt_group_try_next(cx, &s->g, &s->result, &s->id), 0);
+    CHECK_EQ(s->result, 8);
+    CHECK_EQ(s->id, 1);
+    CHECK_EQ(volt_group_try_next(cx, &s->g, &s->result, &s->id), -EAGAIN);
+    volt_token_cancel(&s->t[0]);
+    while (volt_group_len(&s->g) > 0) VOLT_AWAIT(volt_yield(cx));
+    CHECK(s->g.scope_.task_); // the result is still there
+    CHECK_EQ(volt_group_try_next(cx, &s->g, NULL, NULL), 0);
+    CHECK_EQ(volt_group_try_next(cx, &s->g, NULL, NULL), -ENOENT);
+    CHECK(!s->g.scope_.task_); // owned by no task: another may take it
+    VOLT_END(0);
+}
+// The first error is the result, and not that of a child that it has cancelled.
+ROOT_TEST(group_that_fails_together_ends_with_its_first_error,
+          { volt_group g; volt_token never, now; int i, round; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    volt_group_fail_together(&s->g);
+    for (s->round = 0; s->round < 3; s->round++) { // a wait makes the group whole again
+        s->now = (volt_token){ .cancelled_ = 0 };
+        for (s->i = 0; s->i < 20; s->i++)
+            GROUP_SPAWN(&s->g, waiter_run, (waiter){ .token = &s->never, .value = 1 });
+        GROUP_SPAWN(&s->g, waiter_run, (waiter){ .token = &s->now, .value = -EIO });
+        for (s->i = 0; s->i < 20; s->i++)
+            GROUP_SPAWN(&s->g, waiter_run, (waiter){ .token = &s->never, .value = 1 });
+        volt_token_cancel(&s->now);
+        while (volt_group_len(&s->g) > 0) VOLT_AWAIT(volt_yield(cx));
+        CHECK_EQ(VOLT_GROUP_SPAWN(cx, &s->g, giver_run, (giver){ .value = 1 }), -ECANCELED);
+        VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+        CHECK_EQ(s->rc, -EIO);
+    }
+    GROUP_SPAWN(&s->g, giver_run, (giver){ .value = 1 });
+    VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+ROOT_TEST(group_that_fails_together_may_be_closed_and_used_again,
+          { volt_group g; volt_token never; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    volt_group_fail_together(&s->g);
+    GROUP_SPAWN(&s->g, waiter_run, (waiter){ .token = &s->never, .value = 1 });
+    GROUP_SPAWN(&s->g, giver_run, (giver){ .value = -ENOSPC });
+    while (volt_group_len(&s->g) > 0) VOLT_AWAIT(volt_yield(cx));
+    VOLT_AWAIT(s->rc, volt_group_close(cx, &s->g));
+    GROUP_SPAWN(&s->g, giver_run, (giver){ .value = 1 });
+    VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+// The others run on.
+ROOT_TEST(group_cancels_one_child_by_its_number,
+          { volt_group g; volt_token t; int i; uint64_t id; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    volt_group_collect(&s->g);
+    CHECK_EQ(volt_group_cancel_one(&s->g, 0), -ENOENT);
+    for (s->i = 0; s->i < 5; s->i++)
+        GROUP_SPAWN(&s->g, waiter_run, (waiter){ .token = &s->t, .value = s->i });
+    CHECK_EQ(volt_group_cancel_one(&s->g, 5), -ENOENT);
+    CHECK_EQ(volt_group_cancel_one(&s->g, 3), 0);
+    VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, &s->id));
+    CHECK_EQ(s->id, 3);
+    CHECK_EQ(volt_group_cancel_one(&s->g, 3), -ENOENT); // it has ended
+    CHECK_EQ(volt_group_len(&s->g), 4);
+    volt_token_cancel(&s->t);
+    for (s->i = 0; s->i < 4; s->i++) {
+        VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, &s->id));
+        CHECK_EQ(s->rc, s->id);
+    }
+    VOLT_END(0);
+}
+
 // In order also where some are fetched between the ends of others.
 ROOT_TEST_1(group_next_keeps_order_between_completions, {
     volt_group g;

@@ -46,6 +46,65 @@ TEST(idle_guest_is_not_readable) {
     CHECK_EQ(is_readable(rt, 20), 0);
     destroy(rt);
 }
+// A guest that is asked: a task that the thread of the steps makes runnable is due, but does not
+// make the descriptor readable; one that another thread makes runnable does.
+static volt_rt *asked_guest_on(uint32_t workers) {
+    volt_config c = test_config(workers);
+    volt_rt *rt = NULL;
+    c.is_guest = c.guest_is_asked = 1;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    CHECK_EQ(volt_rt_step(rt, 0), 0);
+    CHECK_EQ(volt_rt_deadline(rt), VOLT_NEVER);
+    return rt;
+}
+static void *spawn_outside(void *arg) {
+    RT_SPAWN((volt_rt *)arg, NULL, giver_run, (giver){ .value = 7 });
+    return NULL;
+}
+TEST(guest_that_is_asked_is_due_without_being_readable) {
+    volt_rt *rt = asked_guest_on(1);
+    int n_ended = 0;
+    for (int i = 1; i <= 3; i++) {
+        RT_SPAWN(rt, NULL, giver_run, (giver){ .value = 7, .n_ended = &n_ended });
+        CHECK_EQ(is_readable(rt, 0), 0);
+        CHECK_EQ(volt_rt_deadline(rt), 0);
+        CHECK_EQ(volt_rt_step(rt, 0), 1);
+        CHECK_EQ(n_ended, i);
+        CHECK_EQ(volt_rt_deadline(rt), VOLT_NEVER);
+    }
+    for (int i = 0; i < 2; i++) RT_SPAWN(rt, NULL, giver_run, (giver){ .value = 7 });
+    CHECK_EQ(volt_rt_step(rt, 1), 1); // one is left
+    CHECK_EQ(is_readable(rt, 0), 0);
+    CHECK_EQ(volt_rt_deadline(rt), 0);
+    CHECK_EQ(volt_rt_step(rt, 0), 1);
+    destroy(rt);
+}
+TEST_OF_THREADS(guest_that_is_asked_is_readable_for_other_threads) {
+    volt_rt *rt = asked_guest_on(1);
+    join_thread(start_thread(spawn_outside, rt));
+    CHECK_EQ(is_readable(rt, 0), 1);
+    CHECK_EQ(volt_rt_step(rt, 0), 1);
+    CHECK_EQ(is_readable(rt, 0), 0);
+    destroy(rt);
+}
+// The thread that shuts down may be another one: it waits for what the first one has left.
+static void *destroy_outside(void *arg) {
+    destroy((volt_rt *)arg);
+    return NULL;
+}
+TEST_OF_THREADS(guest_that_is_asked_may_be_shut_down_by_another_thread) {
+    volt_rt *rt = asked_guest_on(1);
+    int n_ended = 0;
+    RT_SPAWN(rt, NULL, giver_run, (giver){ .value = 7, .n_ended = &n_ended });
+    join_thread(start_thread(destroy_outside, rt));
+    CHECK_EQ(n_ended, 1);
+}
+TEST(guest_is_asked_without_guest_is_refused) {
+    volt_config c = test_config(1);
+    volt_rt *rt = NULL;
+    c.guest_is_asked = 1;
+    CHECK_EQ(volt_create(&c, &rt), -EINVAL);
+}
 TEST(spawn_makes_guest_readable) {
     volt_rt *rt = guest_on(1);
     volt_handle h = { 0 };

@@ -298,3 +298,126 @@ TEST(run_that_sleeps_is_silent) {
         CHECK_EQ(run_on(w, sleeper_run, &s), 0);
     }
 }
+
+// ---- with .spin_us
+
+static volt_rt *create_watched(uint32_t workers, uint32_t spin_us, uint32_t watchdog_us) {
+    volt_config c = test_config(workers);
+    volt_rt *rt = NULL;
+    c.start_all_workers = 1;
+    c.spin_us = spin_us;
+    c.watchdog_us = watchdog_us;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    return rt;
+}
+// Nothing but a spin moves a task of a worker that is busy.
+static volt_rt *create_spinning(uint32_t workers, uint32_t spin_us) {
+    return create_watched(workers, spin_us, UINT32_MAX);
+}
+static void give_once(volt_rt *rt) {
+    volt_handle h;
+    RT_SPAWN(rt, &h, giver_run, (giver){ .value = 1 });
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+}
+static uint32_t count_parked(const volt_rt *rt) {
+    return volt__idle_count_others(&rt->idle, 2 * VOLT_MAX_WORKERS);
+}
+// Returns when one worker spins and the others sleep. Starts a spin if none is in progress.
+static void await_spin(volt_rt *rt) {
+    const uint32_t n = rt->n_workers;
+    for (;; give_once(rt)) {
+        UNTIL(count_parked(rt) >= n - 1);
+        UNTIL((READ(rt->is_spinning) && (n == 1 || READ(rt->idle.searching))) ||
+              count_parked(rt) == n);
+        if (count_parked(rt) < n) return;
+    }
+}
+// While one worker spins, a spawn from outside needs no wake-up. One that comes before the spinning
+// worker counts as searching may cause one: a worker that has just parked was counted until then.
+TEST(spinning_worker_takes_tasks_without_a_wake_up) {
+    for (uint32_t workers = 1; workers <= 4; workers *= 4) {
+        volt_rt *rt = create_spinning(workers, 1000000);
+        uint64_t n_woken = 0;
+        for (int i = 0; i < 100; i++) {
+            volt_counters before, after;
+            await_spin(rt);
+            volt_stats(rt, &before);
+            give_once(rt);
+            await_spin(rt);
+            volt_stats(rt, &after);
+            n_woken += after.unparks - before.unparks;
+        }
+        CHECK(workers == 1 ? n_woken == 0 : n_woken < 20);
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        CHECK_EQ(volt_destroy(rt), 0);
+        test_check_heap();
+    }
+}
+typedef struct {
+    volt_frame frame;
+    int *n_run;
+} child;
+static volt_poll child_run(volt_cx *cx, void *arg) {
+    child *c = (child *)arg;
+    VOLT_BEGIN(cx, c);
+    __atomic_add_fetch(c->n_run, 1, __ATOMIC_RELEASE);
+    VOLT_END(0);
+}
+// Keeps a worker until another one has run some of its children.
+typedef struct {
+    volt_frame frame;
+    volt_group group;
+    int *turn, n_children, n_run, rc;
+} hog;
+static volt_poll hog_run(volt_cx *cx, void *arg) {
+    hog *h = (hog *)arg;
+    VOLT_BEGIN(cx, h);
+    __atomic_store_n(h->turn, 1, __ATOMIC_RELEASE);
+    UNTIL(READ(*h->turn) == 2 && READ(cx->rt_->is_spinning));
+    for (int i = 0; i < h->n_children; i++)
+        GROUP_SPAWN(&h->group, child_run, (child){ .n_run = &h->n_run });
+    UNTIL(READ(h->n_run) > 0);
+    VOLT_AWAIT(h->rc, volt_group_wait(cx, &h->group));
+    VOLT_END(0);
+}
+// Spins of a second would show: ten rounds take less than two seconds in all.
+static void run_beside_spinner(int n_children, uint32_t watchdog_us) {
+    volt_time start = volt_now();
+    for (int i = 0; i < 10; i++) {
+        volt_rt *rt = create_watched(2, 1000000, watchdog_us);
+        int turn = 0;
+        volt_handle h, other;
+        RT_SPAWN(rt, &h, hog_run, (hog){ .turn = &turn, .n_children = n_children });
+        UNTIL(READ(turn) == 1);
+        RT_SPAWN(rt, &other, giver_run, (giver){ .value = 1 }); // wakes the other worker
+        CHECK_EQ(volt_join_sync(&other, VOLT_NEVER, NULL), 0);
+        __atomic_store_n(&turn, 2, __ATOMIC_RELEASE);
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        CHECK_EQ(volt_destroy(rt), 0);
+    }
+    CHECK(volt_now() - start < VOLT_S(2));
+    test_check_heap();
+}
+TEST(spinning_worker_steals) { run_beside_spinner(64, UINT32_MAX); }
+// The only child is in the LIFO slot, from which nothing but a rescue takes it.
+TEST(spinning_worker_rescues_a_stuck_one) { run_beside_spinner(1, 0); }
+TEST(spin_ends_with_the_runtime) {
+    volt_time start = volt_now();
+    for (int i = 0; i < 10; i++) {
+        volt_rt *rt = create_spinning(1, 1000000);
+        UNTIL(READ(rt->is_spinning));
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        CHECK_EQ(volt_destroy(rt), 0);
+    }
+    CHECK(volt_now() - start < VOLT_S(2));
+    test_check_heap();
+}
+TEST(spinning_runtime_is_silent_after_its_time) {
+    volt_rt *rt[SIZES];
+    for (int i = 0; i < SIZES; i++) rt[i] = create_spinning(sizes[i], 2000);
+    for (int i = 0; i < SIZES; i++) work(rt[i]);
+    activity a = settle(rt, SIZES);
+    check_silent(rt, SIZES, &a, VOLT_MS(300));
+    destroy_all(rt, SIZES);
+}

@@ -329,6 +329,42 @@ TEST_OF_THREADS(dump_shows_ended_tasks_that_are_held) {
     drop(&s);
     destroy(rt);
 }
+typedef struct {
+    volt_frame frame;
+    uint64_t *id;
+    volt_token *stop;
+    int rc;
+} known;
+static volt_poll known_run(volt_cx *cx, void *arg) {
+    known *k = (known *)arg;
+    VOLT_BEGIN(cx, k);
+    *k->id = volt_task_id(cx);
+    VOLT_AWAIT(k->rc, volt_token_wait(cx, k->stop));
+    VOLT_END(k->rc);
+}
+TEST_OF_THREADS(dump_shows_each_task_with_its_id) {
+    enum { N = 40 };
+    volt_rt *rt = create_on(2);
+    sink s = { .text = NULL };
+    volt_token stop;
+    volt_handle h[N] = { { NULL } };
+    uint64_t id[N];
+    volt_token_init(&stop, NULL);
+    CHECK_EQ(volt_handle_id(&h[0]), 0);
+    for (int i = 0; i < N; i++)
+        RT_SPAWN(rt, &h[i], known_run, (known){ .id = &id[i], .stop = &stop });
+    settle(rt, &s, N);
+    for (int i = 0; i < N; i++) {
+        char text[40];
+        snprintf(text, sizeof text, "task %u.%u ", (unsigned)(id[i] >> 32), (unsigned)id[i]);
+        CHECK_EQ(count(&s, text), 1);
+        CHECK(id[i] == volt_handle_id(&h[i]));
+    }
+    volt_token_cancel(&stop);
+    for (int i = 0; i < N; i++) CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, NULL), 0);
+    drop(&s);
+    destroy(rt);
+}
 TEST(dump_of_idle_runtime_shows_its_worker_only) {
     volt_rt *rt = create_on(1);
     sink s = { .text = NULL };

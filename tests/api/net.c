@@ -338,11 +338,14 @@ ROOT_TEST(zero_length_transfers_end_at_once, { pairing p; int64_t n; char byte; 
 typedef struct {
     volt_frame frame;
     int fd;
+    char byte;
+    int64_t n;
 } resetter;
 static volt_poll resetter_run(volt_cx *cx, void *arg) {
     resetter *r = arg;
     VOLT_BEGIN(cx, r);
-    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(3)));
+    VOLT_AWAIT(r->n, volt_read(cx, r->fd, &r->byte, 1)); // the write has begun
+    CHECK_EQ(r->n, 1);
     CHECK_EQ(volt_set_linger(r->fd, 0), 0);
     volt_close(cx, r->fd);
     VOLT_END(0);

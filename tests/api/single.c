@@ -101,6 +101,27 @@ static volt_poll spins(volt_cx *cx, void *arg) {
     while (a->rc == 0);
     VOLT_END(a->rc);
 }
+// With .guest_is_asked too, whose thread is the one of the steps.
+typedef struct {
+    volt_frame frame;
+    int i;
+} yielder;
+static volt_poll yielder_run(volt_cx *cx, void *arg) {
+    yielder *y = (yielder *)arg;
+    VOLT_BEGIN(cx, y);
+    for (y->i = 0; y->i < 3000; y->i++) VOLT_AWAIT(volt_yield(cx));
+    VOLT_END(y->i);
+}
+TEST(block_on_steps_a_guest_that_is_asked) {
+    volt_config c = test_config(1);
+    volt_rt *rt = NULL;
+    yielder y = { .i = 0 };
+    c.is_guest = c.guest_is_asked = 1;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    CHECK_EQ(volt_rt_step(rt, 0), 0);
+    CHECK_EQ(volt_block_on(rt, yielder_run, &y), 3000);
+    destroy(rt);
+}
 TEST(block_on_ends_while_another_task_goes_on) {
     volt_rt *rt = create_on(1);
     volt_handle h;

@@ -548,6 +548,16 @@ ROOT_TEST(sem_close_ends_every_wait, { place p; awaiter a; int64_t rc; int i; })
     CHECK_EQ(volt_sem_forget(&s->p.s, 9), 5);
     VOLT_END(0);
 }
+TEST(sem_tells_whether_it_is_closed) {
+    volt_sem m = VOLT_SEM_INIT(1);
+    CHECK_EQ(volt_sem_is_closed(&m), 0);
+    CHECK_EQ(volt_sem_try_acquire(&m, 1), 0);
+    CHECK_EQ(volt_sem_is_closed(&m), 0);
+    volt_sem_close(&m);
+    CHECK_EQ(volt_sem_is_closed(&m), 1);
+    CHECK_EQ(volt_sem_release(&m, 1), 0);
+    CHECK_EQ(volt_sem_is_closed(&m), 1);
+}
 // Closed when there is no waiter; on a thread.
 TEST(sem_close_without_waiters_refuses_acquires) {
     static volt_sem s = VOLT_SEM_INIT(1);
@@ -887,6 +897,39 @@ ROOT_TEST(tracker_wait_ends_when_closed_and_empty, {
     volt_tracker_close(&s->o.tracker);
     CHECK_EQ(volt_tracker_enter(&s->o.tracker), -EPIPE);
     VOLT_AWAIT(s->rc, volt_tracker_wait(cx, &s->o.tracker));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+ROOT_TEST(tracker_may_be_opened_again, { volt_tracker t; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_tracker_enter(&s->t), 0);
+    CHECK_EQ(volt_tracker_enter(&s->t), 0);
+    CHECK_EQ(volt_tracker_len(&s->t), 2);
+    CHECK_EQ(volt_tracker_is_closed(&s->t), 0);
+    volt_tracker_close(&s->t);
+    CHECK_EQ(volt_tracker_is_closed(&s->t), 1);
+    CHECK_EQ(volt_tracker_enter(&s->t), -EPIPE);
+    CHECK_EQ(volt_tracker_len(&s->t), 2);
+    volt_tracker_reopen(&s->t);
+    CHECK_EQ(volt_tracker_is_closed(&s->t), 0);
+    CHECK_EQ(volt_tracker_enter(&s->t), 0);
+    for (int i = 0; i < 3; i++) volt_tracker_leave(&s->t);
+    CHECK_EQ(volt_tracker_len(&s->t), 0);
+    volt_tracker_close(&s->t);
+    VOLT_AWAIT(s->rc, volt_tracker_wait(cx, &s->t));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+// A wait that the close has let through is over, whatever comes then.
+ROOT_TEST_1(tracker_wait_that_is_over_is_not_undone_by_opening,
+            { object o; volt_handle h; int n_ended; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    object_init(&s->o, TRACKER);
+    SPAWN(&s->h, onlooker_run, (onlooker){ .o = &s->o, .n_ended = &s->n_ended });
+    while (WAITING(s->o.tracker.waitword_) == 0) VOLT_AWAIT(volt_yield(cx));
+    object_open(&s->o);
+    volt_tracker_reopen(&s->o.tracker);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }

@@ -1189,6 +1189,125 @@ ROOT_TEST_1(interval_without_a_period_gives_an_error, { volt_interval iv; int64_
     }
     VOLT_END(0);
 }
+ROOT_TEST_1(interval_reset_moves_the_next_tick, { volt_interval iv; int64_t n; }) {
+    VOLT_BEGIN(cx, s);
+    volt_interval_init(&s->iv, VOLT_S(1000));
+    volt_interval_reset(&s->iv, volt_now());
+    VOLT_AWAIT(s->n, volt_interval_next(cx, &s->iv)); // in 1000 s otherwise
+    CHECK_EQ(s->n, 1);
+    VOLT_END(0);
+}
+// Times before the clock's beginning and beyond its end.
+ROOT_TEST_1(interval_stays_within_the_times_of_the_clock, { volt_interval iv; int64_t n; }) {
+    VOLT_BEGIN(cx, s);
+    volt_interval_init(&s->iv, 1);
+    s->iv.missed = VOLT_MISSED_SKIP;
+    volt_interval_reset(&s->iv, INT64_MIN);
+    VOLT_AWAIT(s->n, volt_interval_next(cx, &s->iv));
+    CHECK(s->n > 0);
+    volt_interval_init(&s->iv, INT64_MAX);
+    volt_interval_reset(&s->iv, volt_now());
+    VOLT_AWAIT(s->n, volt_interval_next(cx, &s->iv));
+    CHECK_EQ(s->n, 1);
+    CHECK_EQ(s->iv.next_, VOLT_NEVER);
+    VOLT_END(0);
+}
+
+// ---- a limit that is moved
+
+// Resets a limit around it, or in another arm, after some polls; then goes on for some more.
+typedef struct {
+    volt_frame frame;
+    volt_timer *limit;
+    volt_time deadline;
+    int before, after, value, rc, i;
+} mover;
+static volt_poll mover_run(volt_cx *cx, void *arg) {
+    mover *m = (mover *)arg;
+    VOLT_BEGIN(cx, m);
+    for (m->i = 0; m->i < m->before; m->i++) VOLT_AWAIT(volt_yield(cx));
+    m->rc = volt_timer_reset(cx, m->limit, m->deadline);
+    CHECK_EQ(m->rc, 0);
+    for (m->i = 0; m->i < m->after; m->i++) {
+        VOLT_AWAIT(m->rc, volt_sleep(cx, VOLT_US(100)));
+        if (m->rc < 0) VOLT_RETURN(m->rc);
+    }
+    if (!m->value) VOLT_AWAIT(m->value, volt_sleep_forever(cx));
+    VOLT_END(m->value);
+}
+// before 0: in its first poll, 1: later; also if the first limit has expired by then.
+ROOT_TEST_1(limit_is_pushed_back_by_its_inner_function,
+            { volt_timer limit; mover m; int i; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 8; s->i++) {
+        s->m = (mover){ .limit = &s->limit, .before = s->i & 1, .after = 3, .value = 7 };
+        s->m.deadline = s->i & 2 ? VOLT_NEVER : volt_now() + VOLT_S(1000);
+        VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, s->i & 4 ? VOLT_S(1000) : 0,
+                                      mover_run(cx, &s->m)));
+        CHECK_EQ(s->rc, 7);
+        CHECK(!volt_timer_fired(&s->limit));
+    }
+    VOLT_END(0);
+}
+ROOT_TEST_1(limit_is_brought_forward_by_its_inner_function,
+            { volt_timer limit; mover m; int i; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 8; s->i++) {
+        s->m = (mover){ .limit = &s->limit, .before = s->i & 1 };
+        s->m.deadline = s->i & 2 ? volt_now() + VOLT_MS(1) : 0;
+        VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, s->i & 4 ? VOLT_S(1000) : VOLT_NEVER,
+                                      mover_run(cx, &s->m)));
+        CHECK_EQ(s->rc, -ETIMEDOUT);
+        CHECK(volt_timer_fired(&s->limit));
+    }
+    VOLT_END(0);
+}
+// The reset holds for one await.
+ROOT_TEST_1(limit_that_was_reset_is_whole_in_the_next_await,
+            { volt_timer limit; mover m; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    s->m = (mover){ .limit = &s->limit, .deadline = VOLT_NEVER, .value = 1 };
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, 0, mover_run(cx, &s->m)));
+    CHECK_EQ(s->rc, 1);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(1), volt_sleep_forever(cx)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    VOLT_END(0);
+}
+ROOT_TEST_1(limit_of_one_arm_is_moved_by_another,
+            { volt_timer limit; mover m; volt_arm a, b; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    s->m = (mover){ .limit = &s->limit, .before = 3 };
+    VOLT_AWAIT(s->rc, VOLT_SELECT(
+        VOLT_ARM(&s->a, volt_within(cx, &s->limit, VOLT_S(1000), volt_sleep_forever(cx))),
+        VOLT_ARM(&s->b, mover_run(cx, &s->m))));
+    CHECK(s->a.fired);
+    CHECK_EQ(s->a.value, -ETIMEDOUT);
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_timer *limit;
+    int rc;
+} tardy;
+static volt_poll tardy_run(volt_cx *cx, void *arg) {
+    tardy *t = (tardy *)arg;
+    VOLT_BEGIN(cx, t);
+    VOLT_AWAIT(t->rc, volt_sleep_forever(cx));
+    CHECK_EQ(t->rc, -ECANCELED);
+    CHECK_EQ(volt_timer_reset(cx, t->limit, VOLT_NEVER), -ETIMEDOUT);
+    VOLT_END(t->rc);
+}
+ROOT_TEST_1(limit_is_not_moved_before_or_after_it_limits,
+            { volt_timer limit; tardy t; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_timer_reset(cx, &s->limit, VOLT_NEVER), -EINVAL);
+    s->t = (tardy){ .limit = &s->limit };
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(1), tardy_run(cx, &s->t)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    CHECK_EQ(volt_timer_reset(cx, &s->limit, VOLT_NEVER), -EINVAL);
+    VOLT_END(0);
+}
+
 // The operation inside may give -ETIMEDOUT, too.
 typedef struct {
     volt_frame frame;

@@ -134,7 +134,8 @@ TEST_OF_THREADS(slow_poll_is_logged_with_its_await) {
     c.slow_poll = VOLT_MS(2);
     CHECK_EQ(volt_create(&c, &rt), 0);
     volt_time start = volt_now();
-    RT_SPAWN(rt, &h, burner_run, (burner){ .busy = VOLT_MS(5) });
+    volt_spawn_options o = { .tag = 99 };
+    CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, &o, &h, burner_run, (burner){ .busy = VOLT_MS(5) }), 0);
     CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &line), 0);
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
     CHECK(test_log.n[VOLT_LOG_SLOW_POLL] >= 1);
@@ -144,7 +145,8 @@ TEST_OF_THREADS(slow_poll_is_logged_with_its_await) {
     long us = 0;
     const char *number = strrchr(test_log.text[VOLT_LOG_SLOW_POLL], ':');
     int len = 0;
-    CHECK(number && sscanf(number, ": %ld us%n", &us, &len) == 1 && len > 0 && !number[len]);
+    CHECK(number && sscanf(number, ": %ld us (task %*d.%*d, tag 99)%n", &us, &len) == 1 && len > 0);
+    CHECK(!number[len]);
     CHECK(us >= 5000 && us <= took / 1000);
     volt_latency_histograms hist;
     CHECK_EQ(volt_histograms(rt, &hist), 0);

@@ -3611,7 +3611,7 @@ TEST(spawn_refuses_used_frame_and_closing_worker) {
         volt_handle h = { NULL };
         memset(state, 0, sizeof state);
         state[0].frame.node_.resume_line_ = (i & 2) != 0;
-        w->is_closing = (i & 4) != 0;
+        w->is_closing = w->is_careful = (i & 4) != 0;
         for (int k = 0; k < 2; k++) { // a slot that can be had without a call
             size_t room = k ? sizeof state : sizeof state[0];
             volt__heap_free_local(&w->heap, volt__task_alloc(rt, w, room, 0));

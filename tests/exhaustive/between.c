@@ -486,7 +486,7 @@ static void queue_look(scene *s, int64_t *seen) {
 static void queue_empty(scene *s) {
     s->lock = &s->queue.lock_;
     s->is_queued = queue_is_queued;
-    volt__queue_wait_op(&s->w[0].a, &s->queue, &s->popped);
+    volt__queue_wait_op(&s->w[0].a, &s->queue, &s->popped, 1);
 }
 static void queue_of_one(scene *s) {
     queue_empty(s);

@@ -133,6 +133,39 @@ SCENARIO(bcast_cancel_beside_send) {
     end_bcast();
 }
 
+// The last of two subscribers that leave ends the wait, and does not use the broadcast after it.
+SCENARIO(bcast_wait_for_none_beside_two_that_leave) {
+    make_bcast(1);
+    for (int i = 0; i < 2; i++) volt_sub_open(&subs[i], bcast);
+    volt__no_subs_wait_op(&w1.a, bcast);
+    wait_begin(&w1);
+    int t = vmc_spawn(unsubscribe, NULL);
+    volt_sub_close(&subs[1]);
+    VMC_ASSERT(wait_end(&w1) == 0);
+    VMC_ASSERT(volt_bcast_subs(bcast) == 0);
+    end_bcast();
+    vmc_join(t);
+}
+static void release_bcast(void *unused) {
+    (void)unused;
+    (void)volt_bcast_send(bcast, &messages[0], sizeof messages[0]);
+    volt_bcast_release(bcast);
+}
+// Both messages come before the end.
+SCENARIO(bcast_two_release_beside_receiver) {
+    make_bcast(2);
+    volt_sub_open(&subs[0], bcast);
+    for (int i = 0; i < 2; i++) volt_bcast_retain(bcast);
+    receive(&w1, 0);
+    int t = vmc_spawn(release_bcast, NULL);
+    release_bcast(NULL);
+    VMC_ASSERT(wait_end(&w1) == 1);
+    vmc_join(t);
+    VMC_ASSERT(volt_sub_try_recv(&subs[0], &got[0], sizeof got[0]) == 1);
+    VMC_ASSERT(volt_sub_try_recv(&subs[0], &got[0], sizeof got[0]) == 0);
+    end_bcast();
+}
+
 // ---- watch
 
 static volt_watch *value;
@@ -182,4 +215,21 @@ SCENARIO(value_set_if_both) {
     VMC_ASSERT(wait_end(&w1) == 1 && got[0] == (rc == 0 ? 8 : 7));
     VMC_ASSERT(volt_watch_get(value, &got[1], sizeof got[1], NULL) == 0 && got[1] == got[0]);
     vmc_free(value);
+}
+// The last release of a side closes the watch, and does not use it after the waits have ended.
+static void release_value(void *unused) {
+    (void)unused;
+    volt_watch_release(value, VOLT_CHAN_RECEIVER);
+}
+SCENARIO(value_wait_for_the_close_beside_two_that_leave) {
+    make_watch();
+    for (int i = 0; i < 2; i++) volt_watch_retain(value, VOLT_CHAN_RECEIVER);
+    volt__watch_closed_wait_op(&w1.a, value);
+    wait_begin(&w1);
+    int t = vmc_spawn(release_value, NULL);
+    release_value(NULL);
+    VMC_ASSERT(wait_end(&w1) == 0);
+    VMC_ASSERT(volt_watch_is_closed(value));
+    vmc_free(value);
+    vmc_join(t);
 }

@@ -164,6 +164,30 @@ SCENARIO(group_cancel_member_ends) {
     VMC_ASSERT(n_ended == 1);
 }
 
+// ---- members that fail together: one waits, or begins to, while the other ends with an error
+
+static volt_poll wait_for_failure(volt_cx *cx, void *arg) {
+    owner *o = arg;
+    VOLT_BEGIN(cx, o);
+    volt_group_fail_together(group);
+    MEMBER(end_when_told, 0);
+    MEMBER(end_at_once, ERROR);
+    VOLT_AWAIT(o->rc, volt_group_wait(cx, group));
+    check_ended(2);
+    vmc_free(group);
+    VOLT_END(o->rc);
+}
+SCENARIO(group_failure_beside_member) {
+    start(wait_for_failure);
+    act_as(workers[1]);
+    volt__task *one = volt__next_local(workers[1]);
+    act_as(NULL);
+    int t = vmc_spawn(run_members, NULL);
+    run_one_here(one);
+    vmc_join(t);
+    VMC_ASSERT(end() == ERROR);
+}
+
 // ---- collect: each result is taken exactly once
 
 static volt_poll collect_two(volt_cx *cx, void *arg) {

@@ -59,9 +59,9 @@ static volt__task *make_item(int i) {
     t->word = VOLT__NOTIFIED + 2 * VOLT__REF; // one is a handle's, so the task is never freed
     return t;
 }
-// Where tasks from outside go: to the injector, to the inbox of workers[0], or where volt.h places
-// them.
-static enum { INJECTED, IN_INBOX_0, PLACED } way;
+// Where tasks from outside go: to the injector, to the inbox of workers[0], where volt.h places
+// them, to the bound queue of workers[0], or into the urgent lane.
+static enum { INJECTED, IN_INBOX_0, PLACED, BOUND_TO_0, URGENT } way;
 static void inject(void *arg) {
     volt__chain c;
     volt__chain_init(&c);
@@ -70,6 +70,10 @@ static void inject(void *arg) {
         volt__inject(rt, &c);
     } else if (way == PLACED) {
         volt__place_all(rt, &c);
+    } else if (way == BOUND_TO_0) {
+        volt__push_bound(workers[0], NULL, &c);
+    } else if (way == URGENT) {
+        volt__push_urgent(rt, NULL, &c);
     } else {
         volt__injector_push(volt__placement_queue(rt, 0), &c);
         volt__wake_worker_preferring(rt, 0);
@@ -95,6 +99,11 @@ static void take_one(void *arg) {
     act_as(w);
     note_run(volt__wait_for_task(w));
 }
+static const volt__task another; // than those that wait here
+static void take_two(void *arg) {
+    take_one(arg);
+    note_run(volt__next_task(arg, &another));
+}
 static void wake_and_take_one(void *arg) {
     volt__worker *w = arg;
     act_as(w);
@@ -103,7 +112,6 @@ static void wake_and_take_one(void *arg) {
     if (t) volt__searching_done(w);
     note_run(t ? t : volt__wait_for_task(w));
 }
-static const volt__task another; // than those that wait here
 static void wake_and_take_two(void *arg) {
     wake_and_take_one(arg);
     note_run(volt__next_task(arg, &another));
@@ -531,4 +539,63 @@ SCENARIO(idle_placed_two_workers_stale_long, .class = VMC_BOUNDED, .is_long = 1,
 }
 SCENARIO(idle_placed_three_workers_sampled, .class = VMC_SAMPLED, .samples = 100000, .is_long = 1) {
     push_by(PLACED, 3, 3);
+}
+
+// ---- bound tasks, which one worker alone serves, and the urgent lane
+
+SCENARIO(idle_park_push_bound) {
+    make_runtime(2, UINT32_MAX);
+    way = BOUND_TO_0;
+    run_beside(take_one, workers[0], 1);
+    end_parts(1);
+}
+SCENARIO(idle_searcher_parks_push_bound) {
+    make_runtime(2, UINT32_MAX);
+    way = BOUND_TO_0;
+    start_searching(0);
+    run_beside(take_one, workers[0], 1);
+    end_parts(1);
+}
+// ... while another worker searches, which does not look at this queue.
+SCENARIO(idle_park_push_bound_beside_searcher) {
+    make_runtime(2, UINT32_MAX);
+    way = BOUND_TO_0;
+    start_searching(1);
+    int t = vmc_spawn(find, workers[1]);
+    run_beside(take_one, workers[0], 1);
+    vmc_join(t);
+    end_parts(1);
+}
+// The second push meets the first one's task, and leaves the wake-up to the first.
+static void park_push_push_bound(void) {
+    make_runtime(2, UINT32_MAX);
+    way = BOUND_TO_0;
+    int t = vmc_spawn(inject, (void *)(intptr_t)1);
+    run_beside(take_two, workers[0], 1);
+    vmc_join(t);
+    end_parts(2);
+}
+SCENARIO(idle_park_push_push_bound, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1) {
+    park_push_push_bound();
+}
+SCENARIO(idle_park_push_push_bound_long, .class = VMC_BOUNDED, .preemptions = 2, .stale_reads = 2,
+         .is_long = 1) {
+    park_push_push_bound();
+}
+// Another worker searches, on which a pusher of other tasks would rely.
+SCENARIO(idle_search_push_bound) {
+    make_runtime(2, UINT32_MAX);
+    way = BOUND_TO_0;
+    put_to_sleep(0);
+    start_searching(1);
+    int t = vmc_spawn(find, workers[1]);
+    run_beside(wake_and_take_one, workers[0], 1);
+    vmc_join(t);
+    end_parts(1);
+}
+SCENARIO(idle_park_push_urgent) {
+    make_runtime(2, UINT32_MAX);
+    way = URGENT;
+    run_beside(take_one, workers[0], 1);
+    end_parts(1);
 }

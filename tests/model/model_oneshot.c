@@ -402,6 +402,59 @@ SCENARIO(queue_two_push) {
     }
     vmc_free(queue);
 }
+// Two that are counted push: the release of the last closes the queue behind both messages, and is
+// the last use of it.
+static void push_and_release(void *content) {
+    push((int)(intptr_t)content);
+    volt_queue_release(queue);
+}
+SCENARIO(queue_two_release) {
+    int rc = 0, seen = 0, is_joined = 0;
+    vmc_must_happen("the end, beside the releases");
+    queue = vmc_alloc(sizeof *queue);
+    for (int i = 0; i < 2; i++) volt_queue_retain(queue);
+    int t1 = vmc_spawn(push_and_release, (void *)1), t2 = vmc_spawn(push_and_release, (void *)2);
+    for (;;) {
+        message *m = pop(&rc);
+        if (rc == 0) break;
+        if (rc == 1) {
+            seen += m->content;
+            vmc_free(m);
+        } else {
+            VMC_ASSERT(rc == -EAGAIN && !is_joined);
+            is_joined = 1;
+            vmc_join(t1);
+            vmc_join(t2);
+        }
+    }
+    VMC_ASSERT(seen == 3);
+    vmc_free(queue);
+    if (is_joined) return;
+    vmc_reached("the end, beside the releases");
+    vmc_join(t1);
+    vmc_join(t2);
+}
+// A holder that is not counted becomes a sender, or finds the queue closed by the last one.
+static void retain_and_push(void *unused) {
+    (void)unused;
+    int rc = volt_queue_try_retain(queue);
+    vmc_reached(rc == 0 ? "retained" : "too late");
+    if (rc == 0) push_and_release((void *)2);
+    else VMC_ASSERT(rc == -EPIPE);
+}
+SCENARIO(queue_release_beside_try_retain) {
+    int rc, seen = 0;
+    vmc_must_happen("retained");
+    vmc_must_happen("too late");
+    queue = vmc_alloc(sizeof *queue);
+    volt_queue_retain(queue);
+    int t = vmc_spawn(retain_and_push, NULL);
+    push_and_release((void *)1);
+    vmc_join(t);
+    for (message *m; (m = pop(&rc)) != NULL; vmc_free(m)) seen += m->content;
+    VMC_ASSERT(rc == 0 && (seen == 1 || seen == 3));
+    vmc_free(queue);
+}
 // One pushes, one closes: received, or the pusher is told.
 static int rc_push;
 static void push_or_not(void *m) { rc_push = volt_queue_push(queue, &((message *)m)->node); }

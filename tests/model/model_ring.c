@@ -344,3 +344,42 @@ SCENARIO(claimed_rescue, .class = VMC_EXHAUSTIVE) {
     pop_all(&w0->ring);
     check_all_taken();
 }
+
+// ---- the ring overflows while the watchdog takes what is claimed: the same lock keeps them apart
+
+static void take_chain(volt__chain *c) {
+    for (volt__task *t; (t = volt__chain_pop(c)) != NULL;) take(t);
+}
+static void owner_that_overflows(void) {
+    volt__task *t = volt__pop_ring(w0); // claims two
+    if (t) take(t);
+    while (volt__ring_room(&w0->ring)) push(&w0->ring);
+    volt__push_tail(w0, new_task(), 1);
+}
+static void drain(volt__worker *w) {
+    volt__chain c;
+    volt__chain_init(&c);
+    volt__overflow_pop_all(&w->overflow, &c);
+    take_chain(&c);
+    pop_all(&w->ring);
+}
+static void overflow_beside_rescue(void) {
+    vmc_must_happen("a rescue");
+    rt_make(2);
+    rt_carry(w0);
+    w0->ring.claim_more = 1;
+    for (int i = 0; i < 3; i++) push(&w0->ring);
+    int t = vmc_spawn(watch, NULL);
+    owner_that_overflows();
+    vmc_join(t);
+    drain(w0);
+    drain(w1);
+    volt__chain c;
+    volt__chain_init(&c);
+    while (volt__injector_pop(&rt->injector, 1, N_TASKS, &c)) {}
+    take_chain(&c);
+    check_all_taken();
+}
+SCENARIO(claimed_rescue_beside_overflow, .class = VMC_BOUNDED, .preemptions = 2) {
+    overflow_beside_rescue();
+}

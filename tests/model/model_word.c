@@ -30,7 +30,7 @@ static void begin(void) {
     volt__chain_init(&queue);
     volt__chain_push(&queue, &b->task);
     volt__task *t = volt__chain_pop(&queue);
-    b->was_cancelled = volt__task_begin(t);
+    b->was_cancelled = (volt__task_begin(t) & VOLT__CANCELLED) != 0;
     b->n_polls++;
     b->seen = volt__load_rlx(&events);
     if (b->was_cancelled) VMC_ASSERT(reason == 1);

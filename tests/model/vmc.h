@@ -154,6 +154,7 @@ void vmc_volt_free(void *user, void *block, size_t size);
 #define VOLT_THREAD_JOIN(thread_) vmc_thread_join((uintptr_t)(thread_))
 #define VOLT_TLS_GET() ((volt__worker *)vmc_tls_get())
 #define VOLT_TLS_SET(w_) vmc_tls_set(w_)
+#define VOLT_TLS_MARK() ((uintptr_t)1) // no guest is asked here
 #define VOLT_FORK_WORD() NULL
 #define VOLT_GETPID() 1
 #define VOLT_NOW_NS() vmc_now()

@@ -331,13 +331,14 @@ static void check_worker(volt_rt *rt, uint32_t i, queued *all) {
     volt__worker *w = rt->workers[i];
     int is_asleep = volt__idle_is_parked(&rt->idle, i);
     uint32_t own = volt__ring_n_claimed(&w->ring) + volt__ring_len(&w->ring) + (w->lifo != NULL);
-    uint32_t placed = chain_len(&w->inbox);
+    uint32_t placed = chain_len(&w->inbox), bound = chain_len(&w->bound);
     own += spill_len(&w->overflow);
     SIM_CHECK(volt__head_distance(w->ring.head) == 0);
     if (is_asleep && own > 0) sim_fail("worker %u sleeps on %u tasks", i, own);
-    if (!w->is_blocked) SIM_CHECK(volt__worker_load(rt, i) == own + placed + !is_asleep);
+    if (is_asleep && bound > 0 && !w->is_guest) sim_fail("worker %u sleeps on bound tasks", i);
+    if (!w->is_blocked) SIM_CHECK(volt__worker_load(rt, i) == own + placed + bound + !is_asleep);
     all->is_anyone_asleep |= is_asleep;
-    all->n += own + placed;
+    all->n += own + placed + bound;
 }
 static uint64_t is_runnable(uintptr_t word) {
     return word >= VOLT__REF &&
@@ -352,7 +353,7 @@ static uint64_t count_runnable(const volt_rt *rt) {
 static void check_queues(volt_rt *rt) {
     queued all = {0, 0};
     uint64_t n_runnable = count_runnable(rt);
-    uint32_t injected = chain_len(&rt->injector);
+    uint32_t injected = chain_len(&rt->injector) + chain_len(&rt->urgent);
     for (uint32_t i = 0; i < rt->started; i++) check_worker(rt, i, &all);
     if (all.n + injected != n_runnable)
         sim_fail("%" PRIu64 " tasks in queues, %" PRIu64 " runnable", all.n + injected, n_runnable);

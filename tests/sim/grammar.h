@@ -1166,6 +1166,7 @@ static volt_poll job_run(volt_cx *cx, void *arg) {
     job *j = (job *)arg;
     int id = j->id;
     note_poll_begin(id);
+    check_options(cx, id);
     volt_poll p = job_body(cx, j);
     note_poll_end(id, p);
     return p;
@@ -1180,20 +1181,23 @@ static job make_job(int id) {
 }
 static int job_spawn(volt_cx *cx, volt_handle *h, int id) {
     job j = make_job(id);
-    int rc = VOLT_SPAWN(cx, h, job_run, j);
+    volt_spawn_options o = draw_options(volt_cx_rt(cx), id);
+    int rc = VOLT_SPAWN_WITH(cx, &o, h, job_run, j);
     note_spawned(id, rc);
     return rc;
 }
 static int job_group_spawn(volt_cx *cx, volt_group *g, int id) {
     job j = make_job(id);
-    int rc = VOLT_GROUP_SPAWN(cx, g, job_run, j);
+    volt_spawn_options o = draw_options(volt_cx_rt(cx), id);
+    int rc = VOLT_GROUP_SPAWN_WITH(cx, &o, g, job_run, j);
     SIM_CHECK(rc != -ECANCELED);
     note_spawned(id, rc);
     return rc;
 }
 static int job_rt_spawn(volt_rt *rt, volt_handle *h, int id) {
     job j = make_job(id);
-    int rc = VOLT_RT_SPAWN(rt, h, job_run, j);
+    volt_spawn_options o = draw_options(rt, id);
+    int rc = VOLT_RT_SPAWN_WITH(rt, &o, h, job_run, j);
     note_spawned(id, rc);
     return rc;
 }

@@ -24,11 +24,11 @@ list() {
 - volt__wake_worker(rt);
 + volt__injector_push(&rt->injector, c);
 @ spawn-silent: a spawn from outside wakes no worker
-- if (ok && is_enqueued) volt__wake_worker_preferring(rt, place);
-+ (void)is_enqueued;
+- if (ok && is_placed) volt__wake_worker_preferring(rt, place);
++ if (ok && is_placed) (void)place;
 @ park-blind: no second look at the queues before sleeping
-- if (volt__is_stopped(rt) || (left == 0 && volt__has_stealable_work(rt))) {
-+ if (volt__is_stopped(rt) || left == UINT32_MAX) {
+- (left == 0 && volt__has_stealable_work(rt))) {
++ left == UINT32_MAX) {
 @ leave-silent: the last searcher does not look again
 - if (volt__idle_end_search(&w->rt->idle) && volt__has_stealable_work(w->rt))
 - volt__wake_worker(w->rt);
@@ -52,7 +52,7 @@ list() {
 @ suspend-forgets: a wake-up during the poll is lost
 - if (!volt__task_suspend(t)) return; // *t may be gone
 - volt__trace_wake(w->rt, w, t);
-- volt__push_ring(w, t);
+- volt__push_requeued(w, t);
 + (void)volt__task_suspend(t);
 @ wake-doubles: a running task is queued by its wake-up as well
 - return (old & (VOLT__RUNNING | VOLT__NOTIFIED | VOLT__COMPLETE)) == 0;
@@ -198,15 +198,28 @@ list() {
 - VOLT_TLS_SET((volt__worker *)NULL);
 + VOLT_TLS_SET((volt__worker *)NULL);
 @ overflow-forgotten: an idle worker does not continue with its overflow queue
-- volt__task *t = volt__next_from_overflow(w, w->inject_batch);
-+ volt__task *t = NULL;
+- if (!t) t = volt__next_from_overflow(w, w->inject_batch);
++ (void)volt__next_from_overflow;
+@ bound-silent: a bound task does not wake its worker
+- if (volt__idle_is_parked(&rt->idle, w->index)) volt__unpark(w);
++ (void)rt;
+@ bound-blind: no look at bound tasks before sleeping
+- if (volt__is_stopped(rt) || !volt__injector_is_empty(&w->bound) ||
++ if (volt__is_stopped(rt) ||
+@ bound-stolen: the watchdog moves bound tasks to its own ring
+- volt__route_chain(w->rt, w, &got.chain);
+- volt__rescue_local(stuck, &got.chain);
++ volt__rescue_local(stuck, &got.chain);
+@ urgent-blind: no look at the urgent lane before sleeping
+- if (!volt__injector_is_empty(&rt->injector) || !volt__injector_is_empty(&rt->urgent)) return 1;
++ if (!volt__injector_is_empty(&rt->injector)) return 1;
 @ place-silent: a placed task wakes no worker
 - volt__wake_worker_preferring(rt, place);
 - }
 + }
 @ spawn-place-silent: a task placed by a spawn wakes only the wrong worker
-- if (ok && is_enqueued) volt__wake_worker_preferring(rt, place);
-+ if (ok && is_enqueued && place == VOLT__ANY_WORKER) volt__wake_worker_preferring(rt, place);
+- if (ok && is_placed) volt__wake_worker_preferring(rt, place);
++ if (ok && is_placed && place == VOLT__ANY_WORKER) volt__wake_worker_preferring(rt, place);
 @ place-unstolen: thieves leave inboxes alone
 - return n == 0 && volt__has_inboxes(w->rt) ? volt__refill_from(w, &from->inbox, 2) : n;
 + return n;
@@ -220,8 +233,8 @@ list() {
 - n += inbox->spawned;
 + (void)inbox->spawned;
 @ load-drifts: tasks in an inbox are not part of the load of its worker
-- (uint32_t)(n_inbox + (uintptr_t)volt__lifo_is_full(w));
-+ (uint32_t)(0 * n_inbox + (uintptr_t)volt__lifo_is_full(w));
+- (uint32_t)(n_inbox + n_bound + (uintptr_t)volt__lifo_is_full(w));
++ (uint32_t)(0 * n_inbox + n_bound + (uintptr_t)volt__lifo_is_full(w));
 @ name-joined-late: an answered lookup can still be joined
 - q->rc = rc;
 - volt__query_unlist(q);
@@ -419,16 +432,17 @@ list() {
 + o->value_ = value;
 + return rc;
 @ bcast-lag-early turns: one message is lost too early
-- if (b->sent_ - s->next_ > b->cap_) {
-- uint64_t lost = b->sent_ - s->next_ - b->cap_;
+- if (VOLT__UNLIKELY(b->sent_ - s->next_ > b->cap_)) return volt__sub_skip(s);
 + if (b->sent_ - s->next_ >= b->cap_) {
-+ uint64_t lost = b->sent_ - s->next_ - b->cap_ + 1;
++ s->next_++; s->lost_++;
++ return -EOVERFLOW;
++ }
 @ bcast-lag-uncounted turns: losses since the last report are not added up
 - s->lost_ += lost;
 + s->lost_ = 1;
 @ bcast-drops-late turns: a slow subscriber reads an overwritten message
-- if (b->sent_ - s->next_ > b->cap_) {
-+ if (b->sent_ - s->next_ > b->cap_ + 1) {
+- if (VOLT__UNLIKELY(b->sent_ - s->next_ > b->cap_)) return volt__sub_skip(s);
++ if (b->sent_ - s->next_ > b->cap_ + 1) return volt__sub_skip(s);
 @ watch-closed-early turns: the last value before the close is not seen
 - if (!is_it) return w->is_closed_ ? 0 : -EAGAIN;
 + if (w->is_closed_) return 0;
@@ -462,7 +476,7 @@ list() {
 - volt__parker_wait(&h->done_, VOLT_NEVER);
 + (void)0;
 @ guest-silent: a guest that stops in the middle does not make its descriptor readable
-- if (!w->guest_parked) volt__reactor_unpark(&w->reactor);
+- if (!w->guest_parked && !volt__guest_is_asked(w)) volt__reactor_unpark(&w->reactor);
 + (void)0;
 @ guest-no-alarm: the timer of a guest's descriptor is not set
 - volt__timer_fd_set(r->timer_fd, left);

@@ -31,11 +31,13 @@ typedef struct task_note { // the state of a task, known outside volt
     int is_cancelled;             // it, or its owner, is being cancelled
     int has_waker;                // may be polled without a reason
     int has_yielded;              // a yield that lost a select: its task may be queued once more
+    uint32_t bound_to;            // 1 + the worker that it is bound to
     uint64_t n_polls, spawned_at; // at: polls of all tasks before
 } task_note;
 
 static struct program {
     uint64_t random; // of the program's draws: separate from the schedule's, which faults shift
+    int has_options; // spawns draw options
     task_note note[MOST_TASKS];
     int n_notes, most_tasks, n_spawned; // spawned: also those without a note
     uint64_t n_polls;                   // of all tasks
@@ -102,6 +104,8 @@ static volt_config draw_config(void) {
     c.watchdog_us = prog_below(8) ? 0 : UINT32_MAX;
     c.placement = (volt_placement)prog_below(3);
     c.max_blocking_threads = prog_below(3) ? 1 + prog_below(3) : 0;
+    prog.has_options = (int)prog_below(2);
+    c.spin_us = prog_below(8) ? 0 : 1; // a step takes some ns
     c.seed = sim_next(&prog.random) | 1;
     c.log.fn = note_log;
     return c;
@@ -124,6 +128,22 @@ static void note_spawned(int id, int rc) {
 static void note_cancel(int id) { prog.note[id].is_cancelled = 1; }
 static int may_be_cancelled(int id) { return prog.is_ending || prog.note[id].is_cancelled; }
 
+// Options for a task of rt: in half of the programs some are bound, urgent or have a tag.
+static volt_spawn_options draw_options(volt_rt *rt, int id) {
+    volt_spawn_options o;
+    memset(&o, 0, sizeof o);
+    uint32_t kind = prog.has_options ? prog_below(4) : 3;
+    o.is_bound = kind == 0;
+    if (o.is_bound) o.worker = prog_below(volt__started(rt));
+    o.is_urgent = kind == 1;
+    o.tag = kind < 3 ? (uintptr_t)id + 1 : 0;
+    if (o.is_bound) prog.note[id].bound_to = 1 + o.worker;
+    return o;
+}
+static void check_options(const volt_cx *cx, int id) {
+    uint32_t bound_to = prog.note[id].bound_to;
+    SIM_CHECK(bound_to == 0 || cx->worker_->index == bound_to - 1);
+}
 // Around each poll of a task: one at a time, none after its end, and the first one soon.
 static void note_poll_begin(int id) {
     task_note *n = &prog.note[id];

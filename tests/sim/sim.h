@@ -62,6 +62,7 @@ static _Noreturn void sim__panic(const char *text) {
                                                   &(child_)->fd[0].here, (child_)->n_fds))
 #define VOLT_TLS_GET() ((volt__worker *)sim.current->tls)
 #define VOLT_TLS_SET(w_) (sim.current->tls = (w_))
+#define VOLT_TLS_MARK() ((uintptr_t)&sim.current->tls)
 #define VOLT_PANIC(text_) sim__panic(text_)
 #define VOLT_CPU_RELAX() sim_relax()
 #define VOLT_LOCK_SPIN 1u // each spin yields the processor

@@ -197,6 +197,7 @@ length($0) > 100 { breach("text", length($0) " columns, more than 100") }
 FILENAME ~ /gdb\/volt.py$/ && match($0, /"VOLT__LEAF_[A-Z]+": "/) {
     in_gdb[substr($0, RSTART + 12, RLENGTH - 16)] = 1
 }
+FILENAME ~ /gdb\/volt.py$/ && /^VERSION = [0-9]+$/ { gdb_version = $3 }
 FILENAME != main {
     check_test_name($0)
     note_uses($0, by_tests)
@@ -204,6 +205,7 @@ FILENAME != main {
 }
 
 { split_line($0); n_main = FNR; note_uses(code, uses) }
+$1 == "#define" && $2 == "VOLT_VERSION" { version = $3 }
 /^#define VOLT__LEAVES/ { in_leaves = 1 }
 in_leaves && match($0, /X_\([A-Z]+, /) { leaves[substr($0, RSTART + 3, RLENGTH - 5)] = FNR }
 in_leaves && !/\\$/ { in_leaves = 0 }
@@ -284,7 +286,7 @@ section != "atomics" {
 in_macro || code ~ /^[ \t]*#/ {
     if (!in_macro && match(code, /^[ \t]*# *define +[A-Za-z_0-9]+/)) {
         macro = substr(code, RSTART, RLENGTH); sub(/.* /, "", macro)
-        if (!name_ok(macro) && macro != "_GNU_SOURCE")
+        if (!name_ok(macro) && macro !~ /^(_GNU_SOURCE|STAP_SDT_ARG_CONSTRAINT)$/)
             breach("names", "macro `" macro "` does not begin with VOLT_")
     }
     in_macro = code ~ /\\$/
@@ -395,6 +397,10 @@ END {
             print main ":" leaves[leaf] ": leaves: " leaf " has no row in examples/gdb/volt.py"
             broken["leaves"]++
         }
+    if (version == "" || version != gdb_version) {
+        print main ": version: " version ", but examples/gdb/volt.py knows " gdb_version
+        broken["version"]++
+    }
     check_vocabulary()
     check_helpers()
     if (depth) { print main ": braces do not balance"; broken["names"]++ }
@@ -405,7 +411,7 @@ END {
             n_functions, lengths[int((n_functions + 1) / 2)], lengths[int(n_functions * 0.9 + 0.5)],
             lengths[n_functions], n_asserts * 1000 / n_main
     n = split("names static seam atomics tags relaxed threads contents words vocabulary helpers " \
-              "leaves tests text unfinished length",
+              "leaves version tests text unfinished length",
               rules, " ")
     for (i = 1; i <= n; i++) {
         if (rules[i] in broken) { bad++; print "broken: " rules[i] " (" broken[rules[i]] ")" }

@@ -18,8 +18,8 @@ output of a target is in build/everything/NAME.log.
 A target runs in a copy of the files that it needs and of no others, see SETS: it cannot depend on a
 file that its hash does not cover, and edits made while it runs do not matter. A line counts only
 for the files that it was measured on, and a line of other files is marked. So after a change in a
-benchmark, for example, the results of the model checker still count. The file itself, the tables
-made from it, and drafts in sketch/ belong to no set.
+benchmark, for example, the results of the model checker still count. The file itself and the tables
+made from it belong to no set.
 
 Tables in tests/README.md and bench/README.md, between their markers, are made from the file, after
 each target and by
@@ -63,7 +63,7 @@ SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!t
          "!examples/packaging/*", "!examples/gdb/*", "!examples/README.md", *COMMON)
 BENCH = (*COMMON, "bench/*", "tests/lib/*", "!*.md")
 SETS = {
-    "all": ("*", "!sketch/*"),
+    "all": ("*",),
     "suite": SUITE,
     "coverage": (*SUITE, "tests/tools/coverage.*"),
     "model": (*COMMON, "tests/model/*", "tests/lib/*"),
@@ -156,11 +156,10 @@ LEFT_OUT = {
 }
 # Variables that narrow a target, or are meant for this script: the targets must not inherit them.
 NOT_INHERITED = (
-    "MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL GNUMAKEFLAGS ONLY SHOW AGAIN SECONDS SAMPLE LIMITS "
-    "SEED SEEDS FULL ONE ROW ROWS TARGETS IMAGES CROSS_QUICK SANITIZERS SIZES MUTANT REPLAY "
-    "MODEL_FLAGS "
-    "RECHECK LIST FROM TASKS OFF CALM PROGRAM TRACE SCENARIO PAIRS RESUME WORKERS DESTDIR UPSTREAM "
-    "MAINTAINER"
+    "MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL GNUMAKEFLAGS ONLY SHOW AGAIN SECONDS SAMPLE "
+    "LIMITS SEED SEEDS FULL ONE ROW ROWS TARGETS IMAGES CROSS_QUICK SANITIZERS SIZES MUTANT "
+    "REPLAY MODEL_FLAGS RECHECK LIST FROM TASKS OFF CALM PROGRAM TRACE SCENARIO PAIRS RESUME "
+    "WORKERS DESTDIR UPSTREAM MAINTAINER"
 ).split()
 
 

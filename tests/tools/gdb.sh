@@ -51,9 +51,9 @@ look() {
         -ex 'source examples/gdb/volt.py' -ex 'source tests/tools/gdb/check.py'
     run_gdb "$program.live.log" -ex 'break ready' -ex "run $program.want" "$@" \
         -ex "generate-core-file $program.core" -ex continue "$program"
-    says "$name, live" '36 tasks, 0 failures' 'exited normally'
+    says "$name, live" '38 tasks, 0 failures' 'exited normally'
     run_gdb "$program.core.log" "$@" "$program" "$program.core"
-    says "$name, core" '36 tasks, 0 failures'
+    says "$name, core" '38 tasks, 0 failures'
 }
 
 # refuse NAME TEXT COMPILER...  The script must print the reason instead of tables.

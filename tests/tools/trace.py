@@ -68,7 +68,7 @@ def main():
     joined = check_arrows(events)
     polls = [e for e in events if e["ph"] == "B" and e["name"] == name]
     pattern = re.compile(rf"{re.escape(source)}:[1-9][0-9]*")
-    sites = [e["args"]["at"] for e in polls if "args" in e]
+    sites = [e["args"]["at"] for e in polls if "at" in e.get("args", {})]
     check(sites and all(pattern.fullmatch(s) for s in sites), f"sites of {name}: {sites[:5]}")
     check(joined > 0, "no arrow from a wake-up to a poll")
     times = [e["ts"] for e in events if e["ph"] != "M"]

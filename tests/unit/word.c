@@ -66,7 +66,7 @@ static int do_event(volt__task *t, int event) {
     switch (event) {
     case WAKE: return volt__task_wake(t);
     case CANCEL: return volt__task_cancel(t);
-    case BEGIN: return volt__task_begin_private(t, 0) ? 0 : volt__task_begin(t);
+    case BEGIN: return !volt__task_begin_private(t, 0) && volt__task_begin(t) & VOLT__CANCELLED;
     case SUSPEND: return volt__task_suspend(t);
     case YIELD:
         if (!volt__task_yield_private(t, 0)) volt__task_yield(t);

@@ -277,11 +277,11 @@ TEST(poll_gets_fresh_context_and_settles_its_task) {
     t->u.fn = answering_run;
     t->word = VOLT__REF | VOLT__NOTIFIED;
 
-    w->is_closing = 1;
+    w->is_closing = w->is_careful = 1;
     volt__poll_task(w, t);
     CHECK(polled_abort == 1 && (t->flags & VOLT__IS_SHARED) && w->completed == 2);
     CHECK(rt->root_result == 42 && !t->join && !rt->is_closed); // not the root, and never joined
-    w->is_closing = 0;
+    w->is_closing = w->is_careful = 0;
 
     t = answering_task(VOLT__HAS_HANDLE | VOLT__IS_ROOT);
     t->join = NULL;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Builds the rows of Go: sched, outside, timer, wake, sync and files.
+# Builds the rows of Go: sched, outside, timer, wake, sync, files and process.
 #
 #   bench/peers/go/build.sh [DIRECTORY]     of the programs; default: build/peers/go
 #
@@ -16,4 +16,4 @@ command -v go >/dev/null || {
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cd "$here"
-GOAMD64=v3 go build -trimpath -o "$out/" ./sched ./outside ./timer ./wake ./sync ./files
+GOAMD64=v3 go build -trimpath -o "$out/" ./sched ./outside ./timer ./wake ./sync ./files ./process

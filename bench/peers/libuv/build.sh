@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR 0BSD
-# Builds the peers by libuv: timer, wake, outside and files.
+# Builds the peers by libuv: timer, wake, outside, files and process.
 #
 #   bench/peers/libuv/build.sh [DIRECTORY]     where they go; default: build/peers/libuv
 #   bench/peers/libuv/build.sh --version       of the libuv that it takes
@@ -34,7 +34,7 @@ fi
 mkdir -p "$out"
 
 # Builds again if any source is newer.
-for program in timer wake outside files; do
+for program in timer wake outside files process; do
     [ ! -e "$out/$program" ] ||
         [ -n "$(find "$here" "$here/../peer.h" "$here/../../rows/bench.h" -type f \
             -newer "$out/$program")" ] || continue

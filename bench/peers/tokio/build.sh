@@ -3,7 +3,7 @@
 # Builds the rows of the benchmarks by Tokio with cargo, which fetches it.
 #
 #   bench/peers/tokio/build.sh [OUT [PROGRAM...]]     default: build/peers/tokio and all of:
-#       sched outside timer wake sync block files   with the allocator of the C library
+#       sched outside timer wake sync block files process   with the allocator of the C library
 #       sched-mimalloc and so on              with mimalloc, in C: needs a C compiler
 #       timer-alt                             each worker's own timers, which Tokio calls unstable
 #
@@ -16,7 +16,7 @@ command -v cargo >/dev/null || {
 }
 out=${1:-$here/../../../build/peers/tokio}
 [ $# -eq 0 ] || shift
-names='sched outside timer wake sync block files'
+names='sched outside timer wake sync block files process'
 # shellcheck disable=SC2046,SC2086 # words
 [ $# -gt 0 ] || set -- $names $(printf '%s-mimalloc ' $names) timer-alt
 for program in "$@"; do

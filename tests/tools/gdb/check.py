@@ -13,7 +13,8 @@ import re
 import gdb
 
 COLUMNS = (
-    "task", "name", "state", "waits_for", "at", "function", "spawned_at", "refs", "nodes", "group"
+    "task", "name", "tag", "state", "waits_for", "at", "function", "spawned_at", "refs", "nodes",
+    "group",
 )  # fmt: skip
 failures = []
 
@@ -134,8 +135,8 @@ def check_workers(wanted):
         shown += ["queued on ring"] * int(w["ring"])
         check(f"thread: {w}", "(LWP " in w["thread"] and int(w["polls"]) > 0)
     rows = [line.split("|") for line in wanted]
-    busy = [f"{r[0]} {r[2]}" for r in rows if re.match("running on|queued on LIFO", r[2])]
-    busy += [r[2] for r in rows if re.match("queued on (ring|inbox|overflow)", r[2])]
+    busy = [f"{r[0]} {r[3]}" for r in rows if re.match("running on|queued on LIFO", r[3])]
+    busy += [r[3] for r in rows if re.match("queued on (ring|inbox|overflow)", r[3])]
     same("volt workers", busy, shown)
     is_as_meant = sorted(handed_off) == ["asleep", "blocked"]
     check(f"one is handed off, one blocked: {handed_off}", is_as_meant)
@@ -155,7 +156,7 @@ def check_one(wanted):
     for line in wanted:
         row = line.split("|")
         text = command(f"volt task {row[0]}")
-        for cell in row[1:5]:
+        for cell in row[1:6]:
             check(f"volt task {row[0]}: {cell} in {text}", cell in text)
         state = re.search(r"^state at +(\S+)$", text, re.M)[1]
         check(f"volt task {state}", command(f"volt task {state}") == text)
@@ -193,7 +194,7 @@ def check_guest():
     command("volt use rt")
     rt = f"{int(gdb.parse_and_eval('rt')):#x}"
     tasks = json.loads(command("volt tasks json"))
-    check("volt use rt", len(tasks) == 27 and {t["runtime"] for t in tasks} == {rt})
+    check("volt use rt", len(tasks) == 29 and {t["runtime"] for t in tasks} == {rt})
     check("volt workers", cells(command("volt workers"), "WORKER")[0]["thread"] == "-")
     command("volt use")
     carried = found
@@ -207,7 +208,7 @@ def check_macros():
 
 with open(want) as f:
     lines = f.read().splitlines()
-check("the program knows 36 tasks", len(lines) == 36)
+check("the program knows 38 tasks", len(lines) == 38)
 check_tasks(lines)
 check_ids(lines)
 check_pool()

@@ -28,7 +28,7 @@ typedef struct row {
     char state[TEXT], what[TEXT], at[TEXT];
     const char *fn, *site;   // site: as the spawn had it
     const char *name;        // NULL: what the spawn says
-    int refs, nodes;
+    int refs, nodes, tag; // tag 0: none
     const volt_group *group;
 } row;
 static row rows[ROWS];
@@ -412,6 +412,13 @@ static void spawn_stuck(void) {
     stop_both(rt);
     FORMAT(row_of(yields.task_)->state, "queued on ring");
 }
+static void spawn_with(volt_spawn_options o, const char *state) {
+    static const char *const site = VOLT__SPAWN_SITE(end_run);
+    volt_handle h;
+    CHECK(volt_rt_spawn_with(rt, &o, &h, end_run, &blank, sizeof blank, site) == 0);
+    know(h.task_, state, "end_run", site, 1)->tag = (int)o.tag;
+    volt_detach(&h);
+}
 static void spawn_others(void) {
     static const char *const ended_at = VOLT__SPAWN_SITE(end_run);
     static const char *const queued_at = VOLT__SPAWN_SITE(end_run);
@@ -426,6 +433,8 @@ static void spawn_others(void) {
         CHECK(volt_rt_spawn_at(rt, &queued[i], end_run, &blank, sizeof blank, queued_at) == 0);
         know(queued[i].task_, "queued on injector", "end_run", queued_at, 2);
     }
+    spawn_with((volt_spawn_options){.is_bound = 1, .worker = 1}, "queued on bound 1");
+    spawn_with((volt_spawn_options){.is_urgent = 1, .tag = 4711}, "queued on urgent lane");
 }
 // Stuck workers, and what is placed with one of them.
 static void spawn_placed(void) {
@@ -470,8 +479,10 @@ static void write_rows(const char *path) {
     CHECK(f != NULL);
     for (const row *r = rows; r < rows + n_rows; r++) {
         const char *tab = r->name ? NULL : strchr(r->site, '\t');
-        fprintf(f, "%p|%s|%s|%s|%s|%s|%.*s|%d|%d|", (const void *)r->task,
-                r->name ? r->name : tab ? tab + 1 : r->site, r->state, r->what, r->at, r->fn,
+        fprintf(f, "%p|%s|", (const void *)r->task, r->name ? r->name : tab ? tab + 1 : r->site);
+        if (r->tag) fprintf(f, "%d|", r->tag);
+        else fprintf(f, "-|");
+        fprintf(f, "%s|%s|%s|%s|%.*s|%d|%d|", r->state, r->what, r->at, r->fn,
                 tab ? (int)(tab - r->site) : 1, tab ? r->site : "-", r->refs, r->nodes);
         if (r->group)
             fprintf(f, "%p\n", (const void *)r->group);

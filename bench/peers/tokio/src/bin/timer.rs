@@ -11,10 +11,10 @@
 //!        times; an earlier deadline goes through the driver, a later one is only noted. Tokio has
 //!        no reset that the driver does not learn of. The alternative timer forgets the Waker: a
 //!        poll follows
-//!   T3a:queue, T3b:queue  the same by the DelayQueue of tokio-util, which keeps all of them behind
-//!        one Sleep: what one would write
 //!   T4   1000 tasks sleep for a 100 us, b 1 ms, c 15 ms, 50 times each (c: 20): p99 of how late
 //!        they run, in ns
+//!   T5a, T5b  as T3a and T3b by the DelayQueue of tokio-util, which keeps all of them behind one
+//!        Sleep
 //!
 //! Tokio's timers are of whole ms, rounded up. For options and columns see src/lib.rs.
 use std::future::{poll_fn, Future};
@@ -250,8 +250,8 @@ fn rows(_: &Options) -> Vec<Row> {
         // Unconstrained: polls beyond a task's budget would not arm.
         Row::task("T3a", "Sleep armed, fired, dropped", MILLION, || unconstrained(fire())),
         Row::task("T3b", "reset of one of 1,000,000 Sleeps", MILLION, || unconstrained(rearm())),
-        Row::task("T3a:queue", "DelayQueue: insert, poll", MILLION, || unconstrained(fire_queue())),
-        Row::task("T3b:queue", "DelayQueue of 1,000,000: reset", MILLION, rearm_queue),
+        Row::task("T5a", "DelayQueue: insert, poll", MILLION, || unconstrained(fire_queue())),
+        Row::task("T5b", "DelayQueue of 1,000,000: reset", MILLION, rearm_queue),
         late_by("T4a", "1000 tasks sleep for 100 us: p99 late", 50, 100),
         late_by("T4b", "1000 tasks sleep for 1 ms: p99 late", 50, 1000),
         late_by("T4c", "1000 tasks sleep for 15 ms: p99 late", 20, 15_000),

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: MIT OR 0BSD
+// Options of a spawn: tasks bound to a worker, urgent tasks, and tags.
+#define VOLT_IMPLEMENTATION
+#include "volt.h"
+#include "test.h"
+#include "tasks.h"
+#include "json.h"
+
+static volt_spawn_options bound_to(uint32_t worker) {
+    return (volt_spawn_options){ .is_bound = 1, .worker = worker };
+}
+static const volt_spawn_options urgent = { .is_urgent = 1 };
+static volt_config started_config(uint32_t workers) {
+    volt_config c = test_config(workers);
+    c.start_all_workers = workers > 1;
+    return c;
+}
+static int run_started(uint32_t workers, volt_fn *fn, void *state) {
+    volt_config c = started_config(workers);
+    int rc = volt_run(&c, fn, state);
+    test_check_heap();
+    return rc;
+}
+static volt_rt *create_started(uint32_t workers) {
+    volt_config c = started_config(workers);
+    volt_rt *rt = NULL;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    return rt;
+}
+
+// ---- tasks that are bound
+
+// Waits in each way in turn. Each poll checks its worker, and that no other task of that worker is
+// in a poll: `inside` is a plain word of the worker, without a lock.
+typedef struct {
+    int inside, n_polls, n_ended;
+} shard;
+typedef struct {
+    volt_frame frame;
+    shard *shards;
+    volt_notify *notify;
+    uint32_t worker;
+    int round, rc;
+} resident;
+static void visit(const volt_cx *cx, resident *r) {
+    shard *s = &r->shards[r->worker];
+    CHECK_EQ(cx->worker_->index, r->worker);
+    CHECK_EQ(s->inside++, 0);
+    s->n_polls++;
+    CHECK_EQ(--s->inside, 0);
+}
+enum { ROUNDS = 40 };
+static volt_poll resident_run(volt_cx *cx, void *arg) {
+    resident *r = (resident *)arg;
+    visit(cx, r);
+    VOLT_BEGIN(cx, r);
+    for (; r->round < ROUNDS; r->round++) {
+        if (r->round % 4 == 0) VOLT_AWAIT(r->rc, volt_sleep(cx, VOLT_US(100)));
+        else if (r->round % 4 == 1) VOLT_AWAIT(r->rc, volt_notify_wait(cx, r->notify));
+        else VOLT_AWAIT(r->rc, volt_yield(cx));
+        CHECK_EQ(r->rc, 0);
+        volt_notify_one(r->notify);
+    }
+    r->shards[r->worker].n_ended++;
+    VOLT_END(0);
+}
+// Tasks that are not bound keep the workers stealing.
+typedef struct {
+    volt_frame frame;
+    volt_notify *notify;
+    const int *is_over;
+} roamer;
+static volt_poll roamer_run(volt_cx *cx, void *arg) {
+    roamer *r = (roamer *)arg;
+    VOLT_BEGIN(cx, r);
+    while (!READ(*r->is_over)) {
+        volt_notify_one(r->notify);
+        VOLT_AWAIT(volt_yield(cx));
+    }
+    VOLT_END(0);
+}
+enum { RESIDENTS = 24, MOST_SHARDS = 4 };
+typedef struct {
+    volt_frame frame;
+    volt_notify notify;
+    shard shards[MOST_SHARDS];
+    volt_group residents, roamers;
+    int i, rc, is_over;
+} town;
+static volt_poll town_run(volt_cx *cx, void *arg) {
+    town *t = (town *)arg;
+    VOLT_BEGIN(cx, t);
+    for (t->i = 0; t->i < RESIDENTS; t->i++) {
+        uint32_t worker = (uint32_t)t->i % cx->rt_->n_workers;
+        volt_spawn_options o = bound_to(worker);
+        resident r = { .shards = t->shards, .notify = &t->notify, .worker = worker };
+        CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, &o, &t->residents, resident_run, r), 0);
+        roamer roaming = { .notify = &t->notify, .is_over = &t->is_over };
+        if (t->i % 4 == 0) GROUP_SPAWN(&t->roamers, roamer_run, roaming);
+    }
+    VOLT_AWAIT(t->rc, volt_group_wait(cx, &t->residents));
+    CHECK_EQ(t->rc, 0);
+    WRITE(t->is_over, 1);
+    VOLT_AWAIT(t->rc, volt_group_wait(cx, &t->roamers));
+    VOLT_END(t->rc);
+}
+TEST(bound_tasks_run_one_at_a_time_on_their_worker) {
+    EACH_WORKERS(w) {
+        town t;
+        memset(&t, 0, sizeof t);
+        CHECK_EQ(run_started(w, town_run, &t), 0);
+        for (uint32_t i = 0; i < w; i++) {
+            CHECK_EQ(t.shards[i].n_ended, RESIDENTS / w);
+            CHECK(t.shards[i].n_polls >= ROUNDS);
+        }
+    }
+}
+
+// Two tasks on different workers pass a permit back and forth: each push meets a worker that is
+// about to sleep.
+typedef struct {
+    volt_frame frame;
+    volt_sem *mine, *other;
+    uint32_t worker;
+    int n_left, rc;
+} player;
+static volt_poll player_run(volt_cx *cx, void *arg) {
+    player *p = (player *)arg;
+    CHECK_EQ(cx->worker_->index, p->worker);
+    VOLT_BEGIN(cx, p);
+    for (; p->n_left > 0; p->n_left--) {
+        VOLT_AWAIT(p->rc, volt_sem_acquire(cx, p->mine, 1));
+        CHECK_EQ(p->rc, 0);
+        volt_sem_release(p->other, 1);
+    }
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_sem sems[2];
+    volt_handle handles[2];
+    int i, rc;
+} match;
+static volt_poll match_run(volt_cx *cx, void *arg) {
+    match *m = (match *)arg;
+    VOLT_BEGIN(cx, m);
+    volt_sem_release(&m->sems[0], 1);
+    for (m->i = 0; m->i < 2; m->i++) {
+        uint32_t worker = (uint32_t)m->i % cx->rt_->n_workers;
+        volt_spawn_options o = bound_to(worker);
+        player p = { .mine = &m->sems[m->i], .other = &m->sems[1 - m->i], .worker = worker,
+                     .n_left = test_is_long() ? 20000 : 2000 };
+        CHECK_EQ(VOLT_SPAWN_WITH(cx, &o, &m->handles[m->i], player_run, p), 0);
+    }
+    for (m->i = 0; m->i < 2; m->i++) {
+        VOLT_AWAIT(m->rc, volt_join(cx, &m->handles[m->i]));
+        CHECK_EQ(m->rc, 0);
+    }
+    VOLT_END(0);
+}
+TEST(bound_task_is_woken_by_a_task_of_another_worker) {
+    EACH_WORKERS(w) {
+        match m;
+        memset(&m, 0, sizeof m);
+        CHECK_EQ(run_started(w, match_run, &m), 0);
+    }
+}
+TEST_OF_THREADS(bound_task_is_woken_by_a_plain_thread) {
+    volt_rt *rt = create_started(3);
+    volt_sem sems[2] = { VOLT_SEM_INIT(0), VOLT_SEM_INIT(0) };
+    volt_handle h;
+    int64_t result = -1;
+    volt_spawn_options o = bound_to(2);
+    enum { N = 300 };
+    player p = { .mine = &sems[0], .other = &sems[1], .worker = 2, .n_left = N };
+    CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, &o, &h, player_run, p), 0);
+    for (int i = 0; i < N; i++) {
+        volt_sem_release(&sems[0], 1);
+        CHECK_EQ(volt_sem_acquire_sync(&sems[1], 1, VOLT_NEVER), 0);
+    }
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &result), 0);
+    CHECK_EQ(result, 0);
+    destroy(rt);
+}
+// The tasks of a worker that is stuck in a poll move to others, except those that are bound to it.
+typedef struct {
+    volt_frame frame;
+    int *n_ended;
+    uint32_t worker;
+    int rc;
+} sleeper;
+static volt_poll sleeper_run(volt_cx *cx, void *arg) {
+    sleeper *s = (sleeper *)arg;
+    CHECK_EQ(cx->worker_->index, s->worker);
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_MS(2)));
+    COUNT(*s->n_ended);
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    int *n_bound, *n_free;
+} hog;
+static volt_poll hog_run(volt_cx *cx, void *arg) {
+    hog *h = (hog *)arg;
+    VOLT_BEGIN(cx, h);
+    volt_spawn_options o = bound_to(cx->worker_->index);
+    sleeper s = { .n_ended = h->n_bound, .worker = o.worker };
+    CHECK_EQ(VOLT_SPAWN_WITH(cx, &o, NULL, sleeper_run, s), 0);
+    SPAWN(NULL, napper_run, (napper){ .d = VOLT_MS(2), .n_ended = h->n_free });
+    UNTIL(READ(*h->n_free) == 1); // by another worker
+    CHECK_EQ(READ(*h->n_bound), 0);
+    VOLT_END(0);
+}
+TEST_OF_THREADS(bound_task_waits_for_its_worker_to_leave_a_long_poll) {
+    volt_rt *rt = create_started(2);
+    int n_bound = 0, n_free = 0;
+    RT_SPAWN(rt, NULL, hog_run, (hog){ .n_bound = &n_bound, .n_free = &n_free });
+    UNTIL(READ(n_bound) == 1);
+    destroy(rt);
+}
+// Half of the polls go to the bound tasks, and half to the others.
+typedef struct {
+    volt_frame frame;
+    int *count;
+    const int *is_over;
+} counter;
+static volt_poll counter_run(volt_cx *cx, void *arg) {
+    counter *c = (counter *)arg;
+    VOLT_BEGIN(cx, c);
+    while (!READ(*c->is_over)) {
+        ++*c->count;
+        VOLT_AWAIT(volt_yield(cx));
+    }
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    int *has_begun; // or NULL
+    const int *is_over;
+} spinner; // keeps its worker
+static volt_poll spinner_run(volt_cx *cx, void *arg) {
+    spinner *h = (spinner *)arg;
+    VOLT_BEGIN(cx, h);
+    if (h->has_begun) WRITE(*h->has_begun, 1);
+    UNTIL(READ(*h->is_over));
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_group g;
+    int n_bound, n_free, is_over, i, rc;
+} balance;
+enum { POLLS = 4000 };
+static volt_poll balance_run(volt_cx *cx, void *arg) {
+    balance *b = (balance *)arg;
+    VOLT_BEGIN(cx, b);
+    volt_spawn_options here = bound_to(cx->worker_->index), other = bound_to(1 - here.worker);
+    spinner spin = { .is_over = &b->is_over };
+    CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, &other, &b->g, spinner_run, spin), 0);
+    for (b->i = 0; b->i < 60; b->i++) {
+        counter c = { .count = b->i % 3 ? &b->n_free : &b->n_bound, .is_over = &b->is_over };
+        CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, b->i % 3 ? NULL : &here, &b->g, counter_run, c), 0);
+    }
+    while (b->n_bound + b->n_free < POLLS) VOLT_AWAIT(volt_yield(cx));
+    WRITE(b->is_over, 1);
+    // every fourth if the ring is small and others wait behind it, too
+    CHECK(b->n_bound > POLLS * 2 / (VOLT_RING_CAP < 60 ? 10 : 5) && b->n_free > POLLS * 2 / 5);
+    VOLT_AWAIT(b->rc, volt_group_wait(cx, &b->g));
+    VOLT_END(b->rc);
+}
+TEST_OF_THREADS(bound_tasks_and_others_get_every_other_poll) {
+    volt_config c = started_config(2);
+    balance b;
+    memset(&b, 0, sizeof b);
+    c.watchdog_us = UINT32_MAX; // it would move the tasks of the spinner's worker
+    volt_rt *rt = NULL;
+    int64_t result = -1;
+    volt_handle h;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    CHECK_EQ(VOLT_RT_SPAWN(rt, &h, balance_run, b), 0);
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &result), 0);
+    CHECK_EQ(result, 0);
+    destroy(rt);
+}
+
+// Neither keeps the others from timers and events.
+typedef struct {
+    volt_frame frame;
+    int *is_over;
+    int i, rc;
+} ticker;
+static volt_poll ticker_run(volt_cx *cx, void *arg) {
+    ticker *t = (ticker *)arg;
+    VOLT_BEGIN(cx, t);
+    for (t->i = 0; t->i < 20; t->i++) {
+        VOLT_AWAIT(t->rc, volt_sleep(cx, VOLT_MS(1)));
+        CHECK_EQ(t->rc, 0);
+    }
+    WRITE(*t->is_over, 1);
+    VOLT_END(0);
+}
+TEST_OF_THREADS(bound_and_urgent_tasks_leave_timers_their_turn) {
+    enum { N_BOUND = 4, N_URGENT = 6, N = N_BOUND + N_URGENT };
+    volt_rt *rt = create_started(2);
+    int counts[N] = { 0 }, is_over = 0;
+    volt_handle ticking, handles[N];
+    RT_SPAWN(rt, &ticking, ticker_run, (ticker){ .is_over = &is_over });
+    for (int i = 0; i < N; i++) {
+        volt_spawn_options bound = bound_to((uint32_t)i % 2);
+        counter c = { .count = &counts[i], .is_over = &is_over };
+        const volt_spawn_options *o = i < N_BOUND ? &bound : &urgent;
+        CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, o, &handles[i], counter_run, c), 0);
+    }
+    CHECK_EQ(volt_join_sync(&ticking, VOLT_NEVER, NULL), 0);
+    for (int i = 0; i < N; i++) {
+        CHECK_EQ(volt_join_sync(&handles[i], VOLT_NEVER, NULL), 0);
+        CHECK(counts[i] > 0);
+    }
+    destroy(rt);
+}
+
+// ---- misuse and limits
+
+ROOT_TEST_1(worker_that_was_not_started_refuses_bound_tasks, { volt_handle h; int rc; }) {
+    VOLT_BEGIN(cx, s);
+    volt_spawn_options o = bound_to(1), both = { .is_bound = 1, .is_urgent = 1 };
+    CHECK_EQ(VOLT_SPAWN_WITH(cx, &o, &s->h, napper_run, (napper){ .value = 1 }), -ENXIO);
+    CHECK(!volt_handle_is_set(&s->h));
+    CHECK_EQ(VOLT_SPAWN_WITH(cx, &both, NULL, napper_run, (napper){ .value = 1 }), -EINVAL);
+    volt_spawn_options at_0 = bound_to(0);
+    CHECK_EQ(VOLT_SPAWN_WITH(cx, &at_0, &s->h, napper_run, (napper){ .value = 5 }), 0);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 5);
+    CHECK_EQ(VOLT_SPAWN_WITH(cx, NULL, &s->h, napper_run, (napper){ .value = 6 }), 0);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 6);
+    VOLT_END(0);
+}
+static volt_poll dozer_run(volt_cx *cx, void *arg) {
+    sleeper *s = (sleeper *)arg;
+    CHECK_EQ(cx->worker_->index, s->worker);
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_NEVER));
+    CHECK_EQ(s->rc, -ECANCELED);
+    COUNT(*s->n_ended);
+    VOLT_END(0);
+}
+TEST(shutdown_cancels_bound_tasks_on_their_workers) {
+    volt_rt *rt = create_started(TEST_MOST_WORKERS);
+    int n_ended = 0;
+    enum { N = 40 };
+    for (uint32_t i = 0; i < N; i++) {
+        volt_spawn_options o = bound_to(i % rt->n_workers);
+        sleeper s = { .n_ended = &n_ended, .worker = o.worker };
+        CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, &o, NULL, dozer_run, s), 0);
+    }
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    CHECK_EQ(n_ended, N);
+    volt_spawn_options o = bound_to(0);
+    sleeper s = { .n_ended = &n_ended };
+    CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, &o, NULL, dozer_run, s), -ESHUTDOWN);
+    CHECK_EQ(volt_destroy(rt), 0);
+    test_check_heap();
+}
+// The slot keeps the alignment of the state, with a group's link and an extra behind it.
+typedef struct {
+    volt_frame frame;
+    char text[40];
+    uint64_t wide __attribute__((aligned(VOLT_STATE_ALIGN)));
+} wide;
+static volt_poll wide_run(volt_cx *cx, void *arg) {
+    wide *x = (wide *)arg;
+    VOLT_BEGIN(cx, x);
+    CHECK_EQ((uintptr_t)x % VOLT_STATE_ALIGN, 0);
+    CHECK_EQ(volt_task_tag(cx), 77);
+    CHECK_STR(x->text, "kept");
+    memset(x->text, 'x', sizeof x->text);
+    x->wide = UINT64_MAX;
+    VOLT_AWAIT(volt_yield(cx));
+    CHECK_EQ(volt_task_tag(cx), 77);
+    VOLT_END(0);
+}
+ROOT_TEST(options_keep_the_alignment_of_the_state, { volt_group g; volt_handle h; int i, rc; }) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 10; s->i++) {
+        volt_spawn_options o = { .tag = 77, .is_urgent = (uint32_t)s->i % 2 };
+        CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, &o, &s->g, wide_run, (wide){ .text = "kept" }), 0);
+        CHECK_EQ(VOLT_SPAWN_WITH(cx, &o, &s->h, wide_run, (wide){ .text = "kept" }), 0);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    }
+    VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+
+// ---- tags
+
+typedef struct {
+    volt_frame frame;
+    uintptr_t want;
+    int depth, rc;
+    volt_group g;
+    volt_handle child;
+} heir;
+static volt_poll heir_run(volt_cx *cx, void *arg) {
+    heir *h = (heir *)arg;
+    VOLT_BEGIN(cx, h);
+    CHECK_EQ(volt_task_tag(cx), h->want);
+    if (h->depth > 0) {
+        heir next = { .want = h->want, .depth = h->depth - 1 };
+        volt_spawn_options own = { .tag = h->want + 1 };
+        GROUP_SPAWN(&h->g, heir_run, next);
+        SPAWN(&h->child, heir_run, next);
+        next.want++;
+        CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, &own, &h->g, heir_run, next), 0);
+        VOLT_AWAIT(h->rc, volt_group_wait(cx, &h->g));
+        CHECK_EQ(h->rc, 0);
+        VOLT_AWAIT(h->rc, volt_join(cx, &h->child));
+        CHECK_EQ(h->rc, 0);
+    }
+    VOLT_END(0);
+}
+ROOT_TEST(tag_is_inherited_by_spawned_tasks, { volt_handle h; int rc; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_task_tag(cx), 0);
+    volt_spawn_options o = { .tag = 100 };
+    CHECK_EQ(VOLT_SPAWN_WITH(cx, &o, &s->h, heir_run, (heir){ .want = 100, .depth = 3 }), 0);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, 0);
+    SPAWN(&s->h, heir_run, (heir){ .want = 0 });
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    VOLT_END(s->rc);
+}
+TEST(dump_shows_tags) {
+    volt_rt *rt = create_started(1);
+    int n_ended = 0;
+    sink d = { .text = NULL };
+    volt_spawn_options o = { .tag = 4711 };
+    sleeper s = { .n_ended = &n_ended };
+    CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, &o, NULL, dozer_run, s), 0);
+    RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_NEVER });
+    dump(rt, &d, 0);
+    CHECK_EQ(count(&d, "dozer_run, tag 4711, "), 1);
+    CHECK_EQ(count(&d, "napper_run, 0."), 1);
+    dump(rt, &d, VOLT_DUMP_JSON);
+    CHECK_EQ(read_json(&d), 3);
+    CHECK_EQ(count(&d, "\"tag\":4711,"), 1);
+    CHECK_EQ(count(&d, "\"tag\""), 1);
+    drop(&d);
+    destroy(rt);
+}
+
+// ---- urgent tasks
+
+typedef struct {
+    volt_frame frame;
+    int *order, *n;
+    int number, n_polls;
+} entrant;
+static volt_poll entrant_run(volt_cx *cx, void *arg) {
+    entrant *e = (entrant *)arg;
+    VOLT_BEGIN(cx, e);
+    for (;;) { // each poll is noted, the last one too
+        e->order[(*e->n)++] = e->number;
+        if (--e->n_polls == 0) break;
+        VOLT_AWAIT(volt_yield(cx));
+    }
+    VOLT_END(0);
+}
+enum { QUEUED = 60 };
+ROOT_TEST_1(urgent_task_runs_before_queued_ones, {
+    int order[QUEUED + 1], n, i;
+    volt_group g;
+    int rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < QUEUED; s->i++) {
+        entrant e = { .order = s->order, .n = &s->n, .number = s->i, .n_polls = 1 };
+        GROUP_SPAWN(&s->g, entrant_run, e);
+    }
+    entrant e = { .order = s->order, .n = &s->n, .number = -1, .n_polls = 1 };
+    CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, &urgent, &s->g, entrant_run, e), 0);
+    VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+    CHECK_EQ(s->n, QUEUED + 1);
+    CHECK_EQ(s->order[0], -1);
+    VOLT_END(0);
+}
+// Of nine polls in a row at least one is not urgent, and of ten at least eight are.
+enum { TURNS = 900 };
+ROOT_TEST_1(urgent_tasks_leave_every_ninth_poll_to_others, {
+    int order[TURNS], n, i;
+    volt_group g;
+    int rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 9; s->i++) {
+        entrant e = { .order = s->order, .n = &s->n, .number = s->i % 3, .n_polls = TURNS / 9 };
+        CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, s->i % 3 ? NULL : &urgent, &s->g, entrant_run, e), 0);
+    }
+    VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+    CHECK_EQ(s->n, TURNS);
+    int run = 0, n_left = 3 * (TURNS / 9);
+    for (int i = 0; i < TURNS && n_left > 0; i++) {
+        int is_urgent = s->order[i] == 0;
+        n_left -= is_urgent;
+        if (!is_urgent) CHECK(run >= 7 || i < 9);
+        run = is_urgent ? run + 1 : 0;
+        CHECK(run <= 8);
+    }
+    VOLT_END(0);
+}
+// The others are in the shared queue: the worker, which has nothing else, takes its share of them.
+TEST_OF_THREADS(urgent_tasks_leave_every_ninth_poll_to_the_shared_queue) {
+    enum { OTHERS = 50, URGENT = 4, URGENT_POLLS = 100, N = OTHERS + URGENT };
+    static int order[OTHERS + URGENT * URGENT_POLLS];
+    volt_rt *rt = create_started(1);
+    volt_handle handles[N], held;
+    int has_begun = 0, is_over = 0, n = 0, run = 0, n_left = OTHERS;
+    RT_SPAWN(rt, &held, spinner_run, (spinner){ .has_begun = &has_begun, .is_over = &is_over });
+    UNTIL(READ(has_begun));
+    for (int i = 0; i < N; i++) {
+        int is_urgent = i >= OTHERS;
+        entrant e = { .order = order, .n = &n, .number = is_urgent, .n_polls = 1 };
+        if (is_urgent) e.n_polls = URGENT_POLLS;
+        const volt_spawn_options *o = is_urgent ? &urgent : NULL;
+        CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, o, &handles[i], entrant_run, e), 0);
+    }
+    WRITE(is_over, 1);
+    CHECK_EQ(volt_join_sync(&held, VOLT_NEVER, NULL), 0);
+    for (int i = 0; i < N; i++) CHECK_EQ(volt_join_sync(&handles[i], VOLT_NEVER, NULL), 0);
+    for (int i = 0; i < n && n_left > 0; i++) {
+        n_left -= !order[i];
+        run = order[i] ? run + 1 : 0;
+        CHECK(run <= 8);
+    }
+    CHECK_EQ(n_left, 0);
+    destroy(rt);
+}
+TEST(urgent_task_is_woken_by_a_plain_thread) {
+    volt_rt *rt = create_started(TEST_MOST_WORKERS);
+    volt_handle h;
+    enum { N = 100 };
+    int n_ended = 0;
+    for (int i = 0; i < N; i++) {
+        napper n = { .n_ended = &n_ended, .value = i };
+        int64_t result = -1;
+        CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, &urgent, &h, napper_run, n), 0);
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &result), 0);
+        CHECK_EQ(result, i);
+    }
+    CHECK_EQ(n_ended, N);
+    destroy(rt);
+}
