@@ -11926,20 +11926,22 @@ static volt_time volt__delays_first(const volt_delays *q, uint32_t *level, uint3
     return (volt_time)(((uint64_t)q->last_ & ~below) | (uint64_t)*slot << *level * 4);
 }
 // Moves last_ on to the first entry of the slot, but not beyond `now` or the end of the slot, and
-// the slot's entries to where they belong then.
+// the slot's entries to where they belong then. If these are many, to look for the first one would
+// cost a second walk through memory that no cache holds: then last_ becomes the start of the slot.
+#define VOLT__DELAYS_LOOK 32
 static void volt__delays_cascade(volt_delays *q, uint32_t level, uint32_t slot, volt_time start,
                                  volt_time now) {
-    volt_delay *list = q->slot_[level][slot];
+    volt_delay *list = q->slot_[level][slot], *d = list;
     volt_time last = start | (((volt_time)1 << level * 4) - 1);
     if (now < last) last = now;
-    for (const volt_delay *d = list; d; d = d->next_)
+    for (int n = 0; d && n < VOLT__DELAYS_LOOK; d = d->next_, n++)
         if (d->due_ < last) last = d->due_;
+    if (d) last = start; // it has many: they move to the next level
     VOLT_ASSERT(last >= start && start > q->last_);
     q->slot_[level][slot] = NULL;
     volt__delays_note_empty(q, level, slot);
     q->last_ = last;
-    while (list) {
-        volt_delay *d = list;
+    while ((d = list) != NULL) {
         list = d->next_;
         volt__delays_insert(q, d);
     }

@@ -106,6 +106,36 @@ TEST(later_deadline_leaves_its_entry_in_place) {
     CHECK_EQ(volt_delays_next(&q), VOLT_NEVER);
 }
 
+// Many deadlines in one slot: all that have passed are taken, in the order of their times.
+static int by_time(const void *x, const void *y) {
+    const volt_time a = *(const volt_time *)x, b = *(const volt_time *)y;
+    return (a > b) - (a < b);
+}
+TEST(thousands_of_near_deadlines_are_taken_in_order) {
+    enum { N = 3000 };
+    static volt_delays q;
+    static volt_delay d[N];
+    static volt_time times[N];
+    for (int round = 0; round < 20; round++) {
+        int n = 0;
+        volt_time now = VOLT_S(round), span = (volt_time)1 << (10 + round);
+        memset(&q, 0, sizeof q);
+        memset(d, 0, sizeof d);
+        CHECK(volt_delays_take(&q, now) == NULL);
+        for (int i = 0; i < N; i++) {
+            times[i] = now + 1 + (volt_time)RANDOM_BELOW((uint32_t)span);
+            volt_delays_set(&q, &d[i], times[i]);
+        }
+        qsort(times, N, sizeof times[0], by_time);
+        while (n < N) {
+            now += 1 + (volt_time)RANDOM_BELOW((uint32_t)span / 50);
+            for (volt_delay *got; (got = volt_delays_take(&q, now)) != NULL; n++)
+                CHECK_EQ(got->due_, times[n]);
+            CHECK(n == N || times[n] > now);
+        }
+        CHECK_EQ(volt_delays_len(&q), 0);
+    }
+}
 // Deadlines that have passed when they are set come first.
 TEST(delay_set_to_a_past_time_is_due_at_once) {
     static volt_delays q;
