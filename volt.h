@@ -4863,11 +4863,17 @@ static volt_time volt__thread_deadline(volt_time at_most) {
     return at_most == VOLT_NEVER ? VOLT_NEVER
                                  : volt__time_add(VOLT_REAL_NS(), at_most > 0 ? at_most : 0);
 }
-// Returns the ns from now until the deadline of a thread, 0 if it has passed, or -1 for VOLT_NEVER.
-static int64_t volt__thread_time_left(volt_time deadline) {
-    if (deadline == VOLT_NEVER) return -1;
-    int64_t left = deadline - VOLT_REAL_NS();
-    return left > 0 ? left : 0;
+// Returns the ns from `now` until `at`, or 0 if that has passed.
+static inline int64_t volt__time_between(volt_time now, volt_time at) {
+    return at > now ? at - now : 0;
+}
+// Returns the ns from now until `at`, 0 if it has passed, or -1 for VOLT_NEVER.
+static int64_t volt__time_left(volt_time at) {
+    return at == VOLT_NEVER ? -1 : volt__time_between(VOLT_NOW_NS(), at);
+}
+// The same for the deadline of a thread.
+static int64_t volt__thread_time_left(volt_time at) {
+    return at == VOLT_NEVER ? -1 : volt__time_between(VOLT_REAL_NS(), at);
 }
 
 // xorshift64+ on two 32-bit halves, with shifts 17, 7 and 16. The halves are never both zero.
@@ -9746,15 +9752,9 @@ static void volt__check_shutdown(volt__worker *w) {
 //==================================================================================================
 // A parked worker sleeps until its next timer, or until it gives up a shutdown. The test clock
 // moves here, and elsewhere only by calls of the application. All functions are called by the
-// carrier of w, except volt__time_left, and volt__sleep_deadline, which volt_rt_deadline calls
-// between two steps of a guest. None is called under a lock, except the guest_lock of a guest.
+// carrier of w, except volt__sleep_deadline, which volt_rt_deadline calls between two steps of a
+// guest. None is called under a lock, except the guest_lock of a guest.
 
-// Returns the ns from now until `at`, 0 if it has passed, or -1 for VOLT_NEVER.
-static int64_t volt__time_left(volt_time at) {
-    if (at == VOLT_NEVER) return -1;
-    int64_t left = at - VOLT_NOW_NS();
-    return left > 0 ? left : 0;
-}
 // The time at which the carrier gives up waiting for the tasks to end in a shutdown. A pool thread
 // never does: the worker needs a carrier until its own thread is back.
 static volt_time volt__drain_deadline(const volt__worker *w) {
@@ -11925,10 +11925,10 @@ static volt_time volt__delays_first(const volt_delays *q, uint32_t *level, uint3
     uint64_t below = UINT64_MAX >> (60 - *level * 4); // the digits of this level and below
     return (volt_time)(((uint64_t)q->last_ & ~below) | (uint64_t)*slot << *level * 4);
 }
+#define VOLT__DELAYS_LOOK 32 // entries of a slot among which the first one is looked for
 // Moves last_ on to the first entry of the slot, but not beyond `now` or the end of the slot, and
 // the slot's entries to where they belong then. If these are many, to look for the first one would
 // cost a second walk through memory that no cache holds: then last_ becomes the start of the slot.
-#define VOLT__DELAYS_LOOK 32
 static void volt__delays_cascade(volt_delays *q, uint32_t level, uint32_t slot, volt_time start,
                                  volt_time now) {
     volt_delay *list = q->slot_[level][slot], *d = list;

@@ -96,8 +96,8 @@ static void run_one_here(void *arg) {
     drain(workers[0]);
     act_as(NULL);
 }
-SCENARIO(group_wait_two_ends) {
-    start(wait_for_two);
+static void end_one_here(volt_fn *fn) {
+    start(fn);
     act_as(workers[1]);
     volt__task *one = volt__next_local(workers[1]);
     act_as(NULL);
@@ -106,6 +106,7 @@ SCENARIO(group_wait_two_ends) {
     vmc_join(t);
     VMC_ASSERT(end() == ERROR);
 }
+SCENARIO(group_wait_two_ends) { end_one_here(wait_for_two); }
 
 // ---- the owner, woken for another reason, looks while the member ends
 
@@ -177,16 +178,7 @@ static volt_poll wait_for_failure(volt_cx *cx, void *arg) {
     vmc_free(group);
     VOLT_END(o->rc);
 }
-SCENARIO(group_failure_beside_member) {
-    start(wait_for_failure);
-    act_as(workers[1]);
-    volt__task *one = volt__next_local(workers[1]);
-    act_as(NULL);
-    int t = vmc_spawn(run_members, NULL);
-    run_one_here(one);
-    vmc_join(t);
-    VMC_ASSERT(end() == ERROR);
-}
+SCENARIO(group_failure_beside_member) { end_one_here(wait_for_failure); }
 
 // ---- collect: each result is taken exactly once
 

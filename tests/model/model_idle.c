@@ -172,14 +172,17 @@ SCENARIO(idle_claim_push) {
     run_beside(wake_and_take_one, workers[0], 1);
     end_parts(1);
 }
+static void push_twice_beside(void (*fn)(void *)) {
+    int t = vmc_spawn(inject, (void *)(intptr_t)1);
+    run_beside(fn, workers[0], 1);
+    vmc_join(t);
+    end_parts(2);
+}
 // ... and another thread pushes, which must not rely on the failed claim.
 static void claim_push_push(void) {
     make_runtime(2, UINT32_MAX);
     put_to_sleep_poked(0);
-    int t = vmc_spawn(inject, (void *)(intptr_t)1);
-    run_beside(wake_and_take_two, workers[0], 1);
-    vmc_join(t);
-    end_parts(2);
+    push_twice_beside(wake_and_take_two);
 }
 SCENARIO(idle_claim_push_push, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1) {
     claim_push_push();
@@ -570,10 +573,7 @@ SCENARIO(idle_park_push_bound_beside_searcher) {
 static void park_push_push_bound(void) {
     make_runtime(2, UINT32_MAX);
     way = BOUND_TO_0;
-    int t = vmc_spawn(inject, (void *)(intptr_t)1);
-    run_beside(take_two, workers[0], 1);
-    vmc_join(t);
-    end_parts(2);
+    push_twice_beside(take_two);
 }
 SCENARIO(idle_park_push_push_bound, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1) {
     park_push_push_bound();

@@ -332,15 +332,19 @@ static void owner_of_claimed(void) {
     for (int i = 0; i < 2; i++) // into slots of what was claimed, and maybe rescued
         if (volt__ring_room(&w0->ring)) push(&w0->ring);
 }
-SCENARIO(claimed_rescue, .class = VMC_EXHAUSTIVE) {
+// Beside a rescue, with three tasks in the ring, of which a pop claims two.
+static void run_owner(void (*owner)(void)) {
     vmc_must_happen("a rescue");
     rt_make(2);
     rt_carry(w0);
     w0->ring.claim_more = 1;
     for (int i = 0; i < 3; i++) push(&w0->ring);
     int t = vmc_spawn(watch, NULL);
-    owner_of_claimed();
+    owner();
     vmc_join(t);
+}
+SCENARIO(claimed_rescue, .class = VMC_EXHAUSTIVE) {
+    run_owner(owner_of_claimed);
     pop_all(&w0->ring);
     check_all_taken();
 }
@@ -364,14 +368,7 @@ static void drain(volt__worker *w) {
     pop_all(&w->ring);
 }
 static void overflow_beside_rescue(void) {
-    vmc_must_happen("a rescue");
-    rt_make(2);
-    rt_carry(w0);
-    w0->ring.claim_more = 1;
-    for (int i = 0; i < 3; i++) push(&w0->ring);
-    int t = vmc_spawn(watch, NULL);
-    owner_that_overflows();
-    vmc_join(t);
+    run_owner(owner_that_overflows);
     drain(w0);
     drain(w1);
     volt__chain c;
