@@ -15227,7 +15227,7 @@ VOLT_API volt_poll volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int
     }
     VOLT__REQUIRE_CX(cx, !job->impl_, "volt_detached_job is in use by another call");
     int rc = volt__detached_job_start(cx, fn, arg, drop, &job->impl_);
-    return rc < 0 ? volt__leaf_ready(node, rc) : volt__detached_job_poll(cx, node, &job->impl_);
+    return rc ? volt__leaf_ready(node, rc) : volt__detached_job_poll(cx, node, &job->impl_);
 }
 
 // Calls fn when no other thread can take the worker. n_blocked counts the workers that are blocked
@@ -16855,20 +16855,22 @@ static int volt__udp_open(const volt_addr *a, const volt_udp_options *o) {
     VOLT_SYS(close, fd);
     return rc;
 }
+static int volt__udp_open_any(const char *wildcard, const volt_udp_options *o) {
+    volt_addr a;
+    int rc = volt__addr_ip(&a, wildcard, 0);
+    return rc ? rc : volt__udp_open(&a, o);
+}
 VOLT_API int volt_udp_open(const volt_addr *a_or_null, const volt_udp_options *options_or_null) {
     volt_udp_options options;
-    volt_addr any;
     memset(&options, 0, sizeof options);
     if (options_or_null) options = *options_or_null;
     if (a_or_null) {
         int family = volt_addr_family(a_or_null);
         return volt__is_ip(family) ? volt__udp_open(a_or_null, &options) : -EAFNOSUPPORT;
     }
-    volt__addr_ip(&any, "::", 0);
-    int fd = volt__udp_open(&any, &options);
+    int fd = volt__udp_open_any("::", &options);
     if (fd != -EAFNOSUPPORT || options.is_v6only) return fd;
-    volt__addr_ip(&any, "0.0.0.0", 0); // the kernel has no IPv6
-    return volt__udp_open(&any, &options);
+    return volt__udp_open_any("0.0.0.0", &options); // the kernel has no IPv6
 }
 static int volt__mcast(int fd, const volt_addr *group, unsigned if_index, const volt_addr *source,
                        int name, int source_name) {

@@ -15,7 +15,7 @@ UNITS := $(TEST_SOURCES) tests/fault/fault.c tests/platform/clocks.c tests/platf
 CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(IMPLS:%=impl-$c-%) $(UNITS:%=unit-$c-%)) \
 	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules fits \
-	spelling tidy analyzer-gcc analyzer-clang $(EXAMPLE_CHECKS)
+	spelling tidy $(if $(FULL),tidy-VOLT_SINGLE_THREAD tidy-NDEBUG) $(EXAMPLE_CHECKS)
 LANG_gcc := c
 LANG_g++ := c++
 FLAGS_gcc := $(WARN) $(WARN_C) $(WARN_GCC) -x c
@@ -24,7 +24,7 @@ FLAGS_g++ := $(WARN) $(WARN_GCC) -x c++
 FLAGS_clang++ := $(WARN) $(WARN_CLANG) -x c++
 word-of = $(word $(1),$(subst -, ,$*))
 
-check: need-gcc need-g++ need-clang need-clang++ need-cppcheck need-clang-tidy need-scan-build \
+check: need-gcc need-g++ need-clang need-clang++ need-cppcheck need-clang-tidy \
 	need-codespell need-readelf need-lib-sdt $(EXAMPLE_NEEDS)
 	@rm -rf build/check
 	@mkdir -p build/check
@@ -52,12 +52,12 @@ build/check/impl-%:
 	esac
 	@touch $@
 # gcc finds some of its warnings in the optimiser, clang none. The tests are many, and all contain
-# volt.h, which the other programs compile optimised, so tests are not optimised.
-UNIT_LEVEL = $(if $(filter $(TEST_SOURCES:%=gcc-%),$*),-O0,-O2)
+# volt.h, which the other programs compile optimised, so of tests only the syntax is checked.
+UNIT_SYNTAX = $(filter clang-% $(TEST_SOURCES:%=gcc-%),$*)
 build/check/unit-%:
 	@mkdir -p $(@D)
 	$(firstword $(subst -, ,$*)) -std=gnu11 $(FLAGS_$(firstword $(subst -, ,$*))) -I. -Itests/lib \
-		-pthread $(if $(findstring clang-,$*),-fsyntax-only,$(UNIT_LEVEL) -o $@.o -c) \
+		-pthread $(if $(UNIT_SYNTAX),-fsyntax-only,-O2 -o $@.o -c) \
 		$(patsubst $(firstword $(subst -, ,$*))-%,%,$*)
 	@touch $@
 build/check/cppcheck:
@@ -81,17 +81,15 @@ TIDY += -bugprone-reserved-identifier,-cert-dcl37-c,-cert-dcl51-cpp # _GNU_SOURC
 TIDY += -misc-no-recursion        # volt__shield_raise: as deep as shields are nested, 253 at most
 TIDY += -performance-no-int-to-ptr                  # tags in the low bits of pointers
 TIDY += -clang-analyzer-security.insecureAPI.vfork  # volt__child_vfork: the child only execs
+TIDY += -clang-analyzer-unix.Vfork                  # likewise
 TIDY += -concurrency-mt-unsafe                      # getenv, as in execvp
 space := $(subst ,, )
-build/check/tidy:
-	clang-tidy --quiet --warnings-as-errors='*' --header-filter='volt\.h' \
-		--checks='$(subst $(space),$(,),$(strip $(TIDY)))' build/check/impl.c -- -std=gnu11 -I.
-	@touch $@
-build/check/analyzer-gcc:
-	gcc -std=gnu11 -O1 -fanalyzer -Werror -I. -c build/check/impl.c -o $@.o
-	@touch $@
-build/check/analyzer-clang:
-	scan-build --status-bugs -disable-checker security.insecureAPI.vfork -o $@.reports clang -std=gnu11 -I. -c build/check/impl.c -o $@.o
+# With these definitions some variables are not read.
+TIDY_DEFINED := $(addprefix build/check/tidy-,VOLT_SINGLE_THREAD NDEBUG)
+$(TIDY_DEFINED): TIDY += -clang-analyzer-deadcode.DeadStores
+build/check/tidy $(TIDY_DEFINED):
+	@sh tests/static/compile/tidy.sh build/check/files-of-$(@F) \
+		'$(subst $(space),$(,),$(strip $(TIDY)))' $(patsubst tidy-%,-D%,$(filter tidy-%,$(@F)))
 	@touch $@
 build/check/rules build/check/fits: build/check/%: volt.h tests/static/%.sh
 	sh tests/static/$*.sh volt.h
@@ -103,7 +101,6 @@ need-%:
 PACKAGE_clang++ := clang
 PACKAGE_readelf := binutils
 PACKAGE_objdump := binutils
-PACKAGE_scan-build := clang-tools perl
 
 # ---- reject and compile: parts of check with scripts of their own, described in their heads.
 # Every warning of clang, less those that say nothing about volt.h:
@@ -117,9 +114,11 @@ EVERY_CXX := -Wno-reserved-identifier     # volt__x: private, and free in C
 EVERY_CXX += -Wno-old-style-cast          # the text is C
 EVERY_CXX += -Wno-zero-as-null-pointer-constant
 CCS := clang++ g++ clang gcc
+# The longest scripts run by a compiler for each language; with FULL=1 by each compiler.
+LONG_CCS := $(if $(FULL),$(CCS),clang++ gcc)
 REJECTS := $(CCS:%=reject-%)
-CHECKS += programs above_begin $(REJECTS) $(CCS:%=orders-%) $(CCS:%=builds-%) $(CCS:%=less-%) \
-	every-c99 every-gnu11 every-c2x every-c++11 every-c++17 every-c++20
+CHECKS += programs above_begin $(REJECTS) $(CCS:%=builds-%) $(LONG_CCS:%=orders-%) \
+	$(LONG_CCS:%=less-%) every-c99 every-gnu11 every-c2x every-c++11 every-c++17 every-c++20
 
 reject: need-gcc need-g++ need-clang need-clang++
 	@rm -f $(REJECTS:%=build/check/%)
