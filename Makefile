@@ -42,7 +42,7 @@ help:
 	@echo 'make test      all tests; needs a C compiler, make and libc'
 	@echo 'make test-optimised  the tests of the normal form compiled with -O2, and their long parts'
 	@echo 'make check     warnings, standards and optimisation levels with gcc and clang; clang-tidy,'
-	@echo '               cppcheck, clang's analyzer; the rules of the source; make reject, make examples'
+	@echo '               cppcheck; the rules of the source; make reject, make examples'
 	@echo 'make reject    programs that must not compile; each compiler must report the error'
 	@echo 'make sanitize  the tests under AddressSanitizer + UBSan and under ThreadSanitizer, of gcc and'
 	@echo '               of clang; make valgrind, make msan: a short subset each'
