@@ -51,13 +51,15 @@ build/check/impl-%:
 			build/check/main.c -x none $@.o -o $@.exe;; \
 	esac
 	@touch $@
-# gcc finds some of its warnings in the optimiser, clang none. The tests are many, and all contain
-# volt.h, which the other programs compile optimised, so of tests only the syntax is checked.
-UNIT_SYNTAX = $(filter clang-% $(TEST_SOURCES:%=gcc-%),$*)
+# gcc finds some of its warnings in the optimiser, clang none. The programs are many, and all contain
+# volt.h. So of tests the syntax is checked, and of other programs as well, but for the examples and
+# with FULL=1.
+UNIT_SYNTAX = $(filter clang-% $(TEST_SOURCES:%=gcc-%),$*) $(if $(FULL),,\
+	$(filter-out gcc-examples/%,$*))
 build/check/unit-%:
 	@mkdir -p $(@D)
 	$(firstword $(subst -, ,$*)) -std=gnu11 $(FLAGS_$(firstword $(subst -, ,$*))) -I. -Itests/lib \
-		-pthread $(if $(UNIT_SYNTAX),-fsyntax-only,-O2 -o $@.o -c) \
+		-pthread $(if $(strip $(UNIT_SYNTAX)),-fsyntax-only,-O2 -o $@.o -c) \
 		$(patsubst $(firstword $(subst -, ,$*))-%,%,$*)
 	@touch $@
 build/check/cppcheck:
