@@ -209,7 +209,7 @@ SCENARIO(fd_short_read_event) {
     VMC_ASSERT(result() == 2);
     end_fd();
 }
-SCENARIO(fd_short_read_across_pages_event) {
+SCENARIO(fd_short_read_across_pages_event, .is_long = 1) {
     start_with(read_across_pages, VOLT__FD_STREAM, 2);
     n_bytes = 1;
     int t = vmc_spawn(byte_comes, NULL);

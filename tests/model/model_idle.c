@@ -504,7 +504,8 @@ SCENARIO(idle_two_workers, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads 
     push_from_outside(2, 2);
 }
 SCENARIO(idle_three_workers, .class = VMC_SAMPLED, .samples = 10000) { push_from_outside(3, 3); }
-SCENARIO(idle_three_workers_in_turn, .class = VMC_BOUNDED, .preemptions = 0, .stale_reads = 1) {
+SCENARIO(idle_three_workers_in_turn, .class = VMC_BOUNDED, .preemptions = 0, .stale_reads = 1,
+         .is_long = 1) {
     push_from_outside(3, 3);
 }
 SCENARIO(idle_one_worker_two_pushers_long, .class = VMC_BOUNDED, .preemptions = 2, .is_long = 1) {
