@@ -61,7 +61,9 @@ SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!t
          "!tests/README.md", "!tests/tools/*", "!tests/adapters/*", "!tests/projects/*",
          "!tests/image/*", "!examples/programs/*", "!examples/adapters/*", "!examples/projects/*",
          "!examples/packaging/*", "!examples/gdb/*", "!examples/README.md", *COMMON)
-BENCH = (*COMMON, "bench/*", "tests/lib/*", "!*.md")
+# without the measurements beside peers, which no program of bench reads
+MEASURED = ("!bench/results/results.json", "!bench/results/speed.svg")
+BENCH = (*COMMON, "bench/*", "tests/lib/*", "!*.md", *MEASURED)
 SETS = {
     "all": ("*",),
     "suite": SUITE,
@@ -69,7 +71,7 @@ SETS = {
     "model": (*COMMON, "tests/model/*", "tests/lib/*"),
     "sim": (*COMMON, "tests/sim/*", "tests/lib/*"),
     "fault": (*COMMON, "tests/fault/*", "tests/lib/*", "examples/*", "!examples/gdb/*", "bench/*",
-              "!*.md"),
+              "!*.md", *MEASURED),
     "fuzz": (*COMMON, "tests/fuzz/*", "tests/lib/*"),
     "mutants": (*SUITE, "tests/model/*", "tests/sim/*", "tests/mutate/*"),
     "bench": BENCH,
