@@ -111,6 +111,13 @@ FRAGMENTS := tests/test.mk tests/sanitize.mk tests/odds/odds.mk tests/sim/sim.mk
 	bench/bench.mk examples/packaging/packaging.mk
 -include $(FRAGMENTS)
 
+need-%:
+	@command -v $* >/dev/null || { \
+		echo '$*: not found; Debian package: $(or $(PACKAGE_$*),$*)'; exit 1; }
+PACKAGE_clang++ := clang
+PACKAGE_readelf := binutils
+PACKAGE_objdump := binutils
+
 install:
 	mkdir -p '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/pkgconfig' \
 		'$(DESTDIR)$(PREFIX)/share/volt'

@@ -685,6 +685,15 @@ TEST(udp_options_are_set) {
     CHECK_EQ(volt_udp_open(&a, NULL), -EAFNOSUPPORT);
     close(fd);
 }
+TEST(udp_sockets_without_an_address_get_different_ports) {
+    volt_addr a, b;
+    int fd = volt_udp_open(NULL, NULL), other = volt_udp_open(NULL, NULL);
+    CHECK_EQ(volt_local_addr(fd, &a), 0);
+    CHECK_EQ(volt_local_addr(other, &b), 0);
+    CHECK(volt_addr_port(&a) != volt_addr_port(&b));
+    close(fd);
+    close(other);
+}
 TEST(multicast_is_joined_left_and_limited) {
     static const char *const hosts[] = { "127.0.0.1", "::1" };
     static const char *const groups[] = { "239.1.2.3", "ff05::1234" };

@@ -56,13 +56,16 @@ NOW = "# The tables mark what is not of\t"
 
 SUM = r"\d+ passed, \d+ failed"
 # The files that a target needs, as shell patterns; ! excludes those that were included so far.
-COMMON = ("volt.h", "Makefile", "*.mk")
+COMMON = ("volt.h", "Makefile", "*.mk", "!tests/static/compile/check.mk",
+          "!tests/adapters/adapters.mk", "!tests/projects/projects.mk",
+          "!examples/packaging/*")
 SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!tests/mutate/*",
          "!tests/README.md", "!tests/tools/*", "!tests/adapters/*", "!tests/projects/*",
          "!tests/image/*", "!examples/programs/*", "!examples/adapters/*", "!examples/projects/*",
          "!examples/packaging/*", "!examples/gdb/*", "!examples/README.md", *COMMON)
 # without the measurements beside peers, which no program of bench reads
 MEASURED = ("!bench/results/results.json", "!bench/results/speed.svg")
+COUNTS = ("!tests/model/expected.txt",)  # which only `make model` compares
 BENCH = (*COMMON, "bench/*", "tests/lib/*", "!*.md", *MEASURED)
 SETS = {
     "all": ("*",),
@@ -73,11 +76,11 @@ SETS = {
     "fault": (*COMMON, "tests/fault/*", "tests/lib/*", "examples/*", "!examples/gdb/*", "bench/*",
               "!*.md", *MEASURED),
     "fuzz": (*COMMON, "tests/fuzz/*", "tests/lib/*"),
-    "mutants": (*SUITE, "tests/model/*", "tests/sim/*", "tests/mutate/*"),
+    "mutants": (*SUITE, "tests/model/*", "tests/sim/*", "tests/mutate/*", *COUNTS),
     "bench": BENCH,
     "rows": (*BENCH, "tests/static/*", "examples/0*"),
     "tls": (*BENCH, "examples/adapters/*"),
-    "coherence": (*BENCH, "tests/model/*", "tests/sim/*"),
+    "coherence": (*BENCH, "tests/model/*", "tests/sim/*", *COUNTS),
     "image": (*COMMON, "tests/image/*", "examples/*", "!examples/gdb/*", "!*.md"),
 }
 SET_OF = (  # the first pattern that fits a target; others need all files
@@ -573,6 +576,19 @@ def phony():
     return {name for line in re.findall(r"^\.PHONY:(.*)", text, re.M) for name in line.split()}
 
 
+def lost_additions():
+    """Assignments that drop what a file of the Makefile read before has added to the variable."""
+    main = read("Makefile").replace("\\\n", " ")
+    added = {}
+    for file in ("Makefile", *re.search(r"^FRAGMENTS := (.*)$", main, re.M)[1].split()):
+        for i, line in enumerate(read(file).splitlines(), 1):
+            if m := re.match(r"(\w+)\s*(\+|:|\?)?=", line):
+                if m[2] == "+":
+                    added.setdefault(m[1], file)
+                elif m[2] != "?" and m[1] in added:
+                    yield f"{file}:{i}: {m[1]} loses what {added[m[1]]} has added"
+
+
 def check():
     """Needs no git: the tables and the file must agree, on any commit."""
     bad = []
@@ -587,6 +603,7 @@ def check():
         bad.append(f"Makefile: `make everything` neither runs {name} nor says why not")
     for name in sorted((run_by | set(LEFT_OUT)) - phony()):
         bad.append(f"tests/tools/everything.py: the Makefile has no .PHONY target {name}")
+    bad += lost_additions()
     print("".join(f"everything: {what}\n" for what in bad), end="")
     return 1 if bad else 0
 

@@ -12,7 +12,7 @@ UNITS := $(TEST_SOURCES) tests/fault/fault.c tests/platform/clocks.c tests/platf
 	tests/platform/harden_probe.c \
 	$(sort $(wildcard examples/*.c $(BENCH_DIRS:%=%/*.c) bench/coherence/*.c tests/fuzz/*.c \
 	tests/odds/*.c tests/sim/*.c))
-CHECKS := $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
+CHECKS += $(foreach c,gcc clang,$(C_STDS:%=hdr-$c-%) \
 	$(IMPLS:%=impl-$c-%) $(UNITS:%=unit-$c-%)) \
 	$(foreach c,g++ clang++,$(CXX_STDS:%=hdr-$c-%) $(OPTS:%=impl-$c-c++17-%)) cppcheck rules fits \
 	spelling tidy $(if $(FULL),tidy-VOLT_SINGLE_THREAD tidy-NDEBUG) $(EXAMPLE_CHECKS)
@@ -96,13 +96,6 @@ build/check/tidy $(TIDY_DEFINED):
 build/check/rules build/check/fits: build/check/%: volt.h tests/static/%.sh
 	sh tests/static/$*.sh volt.h
 	@touch $@
-
-need-%:
-	@command -v $* >/dev/null || { \
-		echo '$*: not found; Debian package: $(or $(PACKAGE_$*),$*)'; exit 1; }
-PACKAGE_clang++ := clang
-PACKAGE_readelf := binutils
-PACKAGE_objdump := binutils
 
 # ---- reject and compile: parts of check with scripts of their own, described in their heads.
 # Every warning of clang, less those that say nothing about volt.h:
