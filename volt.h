@@ -10626,6 +10626,7 @@ static void volt__guest_drain(volt_rt *rt, volt_time deadline) {
     if (!volt__lock_until(&rt->guest_lock, deadline)) return;
     w->drain_deadline = deadline;
     w->guest_no_block = 0;
+    volt__reactor_set_timer(&w->reactor, VOLT_NEVER, -1); // its expiry would end every wait
     volt__store_rlx(&w->guest_thread, (uintptr_t)0); // rlx: ordered by the park and the claim
     while (!volt__is_stopped(rt) && !volt__drain_expired(w)) volt__guest_step(w, UINT32_MAX);
     w->guest_no_block = 1;

@@ -461,6 +461,22 @@ TEST(guest_shutdown_sleeps_while_tasks_clean_up) {
     CHECK(parks_of(rt) - before < 10);
     destroy(rt);
 }
+// Of a timer that expires before the shutdown, and of one that would expire while tasks clean up.
+TEST(expiry_of_guest_timer_keeps_no_shutdown_awake) {
+    for (int is_due = 0; is_due < 2; is_due++) {
+        volt_rt *rt = guest_on(1);
+        int n = 0;
+        RT_SPAWN(rt, NULL, cleaner_run, (cleaner){ .cleanup = VOLT_MS(60), .n_cleaned = &n });
+        RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_MS(is_due ? 1 : 20) });
+        CHECK_EQ(volt_rt_step(rt, 0), 2);
+        if (is_due) CHECK_EQ(is_readable(rt, -1), 1);
+        uint64_t before = parks_of(rt);
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        CHECK(parks_of(rt) - before < 10);
+        CHECK_EQ(n, 1);
+        destroy(rt);
+    }
+}
 // Waits for a token whatever happens.
 typedef struct {
     volt_frame frame;

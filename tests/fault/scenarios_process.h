@@ -194,7 +194,7 @@ STATE(refuses_a_process, volt_process p; volt_process_options options;) {
 // It ends by itself, if no signal can be sent.
 STATE(ends_a_process, volt_process p; volt_process_options options; process_ender_state ender;
       int i;) {
-    static const char *const nap[] = { "sleep", "0.05", NULL };
+    static const char *const nap[] = { "sleep", "0.3", NULL };
     VOLT_BEGIN(cx, s);
     s->options.argv = nap;
     s->options.is_group = s->options.ends_group = 1;
