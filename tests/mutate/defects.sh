@@ -49,7 +49,7 @@ FNR == NR { line[FNR] = $0; n_lines = FNR; next }
 /^in / { program = $2; test = $3 }
 /^with / { flags = substr($0, 6) }
 /^@ / { at_line = substr($0, 3) }
-/^- / { old[++n_edits] = substr($0, 3); after[n_edits] = at_line; at_line = "" }
+/^- / { old[++n_edits] = substr($0, 3); new[n_edits] = ""; after[n_edits] = at_line; at_line = "" }
 /^\+ / { new[n_edits] = substr($0, 3) }
 /^\+$/ { new[n_edits] = "" }
 END { finish() }
