@@ -49,9 +49,8 @@ FNR == NR { line[FNR] = $0; n_lines = FNR; next }
 /^mutant / { finish(); name = $2; scenario = $3; at_line = reason = ""; n_edits = 0 }
 /^survives / { reason = substr($0, 10) }
 /^@ / { at_line = substr($0, 3) }
-/^- / { old[++n_edits] = substr($0, 3); after[n_edits] = at_line; at_line = "" }
+/^- / { old[++n_edits] = substr($0, 3); new[n_edits] = ""; after[n_edits] = at_line; at_line = "" }
 /^\+ / { new[n_edits] = substr($0, 3) }
-/^\+$/ { new[n_edits] = "" }
 END { finish() }
 ' "$here/../../volt.h" "$here"/mutants*.txt
 

@@ -51,7 +51,6 @@ FNR == NR { line[FNR] = $0; n_lines = FNR; next }
 /^@ / { at_line = substr($0, 3) }
 /^- / { old[++n_edits] = substr($0, 3); new[n_edits] = ""; after[n_edits] = at_line; at_line = "" }
 /^\+ / { new[n_edits] = substr($0, 3) }
-/^\+$/ { new[n_edits] = "" }
 END { finish() }
 ' "$here/../../volt.h" "$here/defects.txt"
 

@@ -33,7 +33,6 @@ import collections
 import fcntl
 import filecmp
 import fnmatch
-import glob
 import hashlib
 import os
 import re
@@ -56,9 +55,9 @@ NOW = "# The tables mark what is not of\t"
 
 SUM = r"\d+ passed, \d+ failed"
 # The files that a target needs, as shell patterns; ! excludes those that were included so far.
+# COMMON leaves out the parts of the Makefile that only targets with all files use.
 COMMON = ("volt.h", "Makefile", "*.mk", "!tests/static/compile/check.mk",
-          "!tests/adapters/adapters.mk", "!tests/projects/projects.mk",
-          "!examples/packaging/*")
+          "!tests/adapters/adapters.mk", "!tests/projects/projects.mk", "!examples/packaging/*")
 SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!tests/mutate/*",
          "!tests/README.md", "!tests/tools/*", "!tests/adapters/*", "!tests/projects/*",
          "!tests/image/*", "!examples/programs/*", "!examples/adapters/*", "!examples/projects/*",
@@ -569,18 +568,22 @@ def write_readme():
 
 # ---- checking
 
+def makefiles():
+    """The Makefile and the files that it includes, in the order in which make reads them."""
+    main = read("Makefile").replace("\\\n", " ")
+    return "Makefile", *re.search(r"^FRAGMENTS := (.*)$", main, re.M)[1].split()
+
+
 def phony():
-    """The .PHONY targets of the Makefile and of the files that it includes."""
-    files = ["Makefile", *glob.glob("*/*.mk"), *glob.glob("*/*/*.mk"), *glob.glob("tests/*/*/*.mk")]
-    text = "".join(read(path) for path in files).replace("\\\n", " ")
+    """The .PHONY targets."""
+    text = "".join(map(read, makefiles())).replace("\\\n", " ")
     return {name for line in re.findall(r"^\.PHONY:(.*)", text, re.M) for name in line.split()}
 
 
 def lost_additions():
     """Assignments that drop what a file of the Makefile read before has added to the variable."""
-    main = read("Makefile").replace("\\\n", " ")
     added = {}
-    for file in ("Makefile", *re.search(r"^FRAGMENTS := (.*)$", main, re.M)[1].split()):
+    for file in makefiles():
         for i, line in enumerate(read(file).splitlines(), 1):
             if m := re.match(r"(\w+)\s*(\+|:|\?)?=", line):
                 if m[2] == "+":
