@@ -39,6 +39,10 @@ function finish(    i, k, n, from, at) {
             return
         }
         n = index(text[at], old[k])
+        if (old[k] ~ /\/\// && new[k] !~ /\/\// && n + length(old[k]) <= length(text[at])) {
+            put("broken", "it cuts a comment of volt.h: " old[k])
+            return
+        }
         text[at] = substr(text[at], 1, n - 1) new[k] substr(text[at], n + length(old[k]))
     }
     for (i = 1; i <= n_lines; i++) print text[i] > (out "/" name "/volt.h")

@@ -65,26 +65,29 @@ SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!t
 # without the measurements beside peers, which no program of bench reads
 MEASURED = ("!bench/results/results.json", "!bench/results/speed.svg")
 COUNTS = ("!tests/model/expected.txt",)  # which only `make model` compares
+DEFECTS = ("!tests/model/mutants*",)  # which only `make model-mutants` applies
 BENCH = (*COMMON, "bench/*", "tests/lib/*", "!*.md", *MEASURED)
 SETS = {
     "all": ("*",),
     "suite": SUITE,
     "coverage": (*SUITE, "tests/tools/coverage.*"),
-    "model": (*COMMON, "tests/model/*", "tests/lib/*"),
+    "model": (*COMMON, "tests/model/*", "tests/lib/*", *DEFECTS),
+    "model-mutants": (*COMMON, "tests/model/*", "tests/lib/*", *COUNTS),
     "sim": (*COMMON, "tests/sim/*", "tests/lib/*"),
     "fault": (*COMMON, "tests/fault/*", "tests/lib/*", "examples/*", "!examples/gdb/*", "bench/*",
               "!*.md", *MEASURED),
     "fuzz": (*COMMON, "tests/fuzz/*", "tests/lib/*"),
-    "mutants": (*SUITE, "tests/model/*", "tests/sim/*", "tests/mutate/*", *COUNTS),
+    "mutants": (*SUITE, "tests/model/*", "tests/sim/*", "tests/mutate/*", *COUNTS,
+                *DEFECTS),
     "bench": BENCH,
     "rows": (*BENCH, "tests/static/*", "examples/0*"),
     "tls": (*BENCH, "examples/adapters/*"),
-    "coherence": (*BENCH, "tests/model/*", "tests/sim/*", *COUNTS),
+    "coherence": (*BENCH, "tests/model/*", "tests/sim/*", *COUNTS, *DEFECTS),
     "image": (*COMMON, "tests/image/*", "examples/*", "!examples/gdb/*", "!*.md"),
 }
 SET_OF = (  # the first pattern that fits a target; others need all files
-    ("model*", "model"), ("sim*", "sim"), ("fault*", "fault"), ("fuzz", "fuzz"),
-    ("mutate", "mutants"), ("defects", "mutants"), ("coverage", "coverage"),
+    ("model-mutants", "model-mutants"), ("model*", "model"), ("sim*", "sim"), ("fault*", "fault"),
+    ("fuzz", "fuzz"), ("mutate", "mutants"), ("defects", "mutants"), ("coverage", "coverage"),
     ("image", "image"), ("bench-coherence", "coherence"), ("bench-tls", "tls"),
     ("bench-*", "bench"), ("bench", "rows"),
     *((pattern, "suite") for pattern in (
