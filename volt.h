@@ -338,7 +338,8 @@
 // An urgent task runs ahead of others, for at most 8 polls of a worker in a row while others wait.
 // If a task wakes or spawns it, it runs after that task's poll, or at once on a sleeping worker. If
 // a plain thread does and no worker sleeps, a busy one takes it when it next looks at the shared
-// queues, after 1 ms at most.
+// queues: after about 100 us of polls as long as its latest ones were, and after at most 255 polls
+// (.event_interval).
 //
 // ---- threads: which function may be called where
 // Each contract says it as `where`:
@@ -572,8 +573,8 @@
 // A forked child has no workers and shares the epoll instances of its parent. In the child,
 // functions that take a volt_rt give -ECHILD or do nothing, wake-ups do nothing, and volt_rt_close
 // only closes, so that the parent is not disturbed. Functions that take a lock (volt_token_*,
-// volt_group_cancel) may hang. A child forked by a task must call exec or _exit before the poll
-// returns; tasks that it spawns never run.
+// volt_group_cancel, with VOLT_TEST_CLOCK also volt_now) may hang. A child forked by a task must
+// call exec or _exit before the poll returns; tasks that it spawns never run.
 //
 // ---- a program that is stuck
 //  1. Set .log (volt_log_stderr). It names, with its line, a task that ignores its cancellation,
@@ -723,11 +724,11 @@
 // tasks then follow a clock of the process, which begins at 1 s and stands still while a task runs.
 // When all tasks wait, it jumps to the next timer: a program that sleeps for an hour ends at once,
 // and each run with the same .seed repeats the same order of events. The clock does not jump while
-// a pool thread is at work, nor in a guest, nor between volt_test_hold(rt, 1) and
-// volt_test_hold(rt, 0); volt_test_advance moves it. It does jump while a task waits for another
-// process or a plain thread, whose answer then comes late: hold the clock in such a test. It serves
-// one runtime at a time, of one worker (.workers above 1: -EINVAL); `_sync` calls wait in real
-// time, and .spin_us has no effect.
+// a pool thread is at work, nor during a volt_block_in_place, nor in a guest, nor between
+// volt_test_hold(rt, 1) and volt_test_hold(rt, 0); volt_test_advance moves it. It does jump while a
+// task waits for another process or a plain thread, whose answer then comes late: hold the clock in
+// such a test. It serves one runtime at a time, of one worker (.workers above 1: -EINVAL); `_sync`
+// calls wait in real time, and .spin_us has no effect.
 
 // VOLT_DEBUG=1 checks for misuse at run time, such as a wait outside an await, or a buffer on the
 // stack, and stops the program with file:line. If two files of a program have different values, the
@@ -1600,9 +1601,12 @@ typedef struct volt_thread_hook {
     // worker: its index; UINT32_MAX: a thread of the pool. is_start 0: the last call on this
     // thread. Several threads call it at once. It may block, which delays the work of the thread,
     // but must not call functions that take the runtime. The threads of volt_run and of a guest's
-    // steps are the application's: they do not call it.
+    // steps are the application's: they do not call it. If the last call blocks, volt_shutdown and
+    // volt_run wait for it even beyond their limits.
     void (*fn)(void *user, uint32_t worker, int is_start);
-    void *user; // must exist until volt_destroy has returned 0, or volt_run has returned
+    // must exist until volt_destroy has returned 0, or volt_run has returned; for good if that has
+    // returned -ETIMEDOUT
+    void *user;
 } volt_thread_hook;
 
 // ---- measurements
@@ -1630,7 +1634,8 @@ typedef struct volt_health_report {
 // Choices for one task, see volt_spawn_with. Zeroed memory gives those of volt_spawn.
 typedef struct volt_spawn_options {
     // 1: only worker `worker` polls the task. The bound tasks of a worker run in the order in which
-    // they become runnable; see "order and placement" in >>manual
+    // they become runnable; see "order and placement" in >>manual. With VOLT_SINGLE_THREAD no
+    // effect: one worker polls all tasks
     uint32_t is_bound;
     // index of that worker, which must have been started: with .start_all_workers all are, unless
     // a thread could not be started, which is logged
@@ -2129,7 +2134,8 @@ VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls);
 //   where  : any thread, but not while a thread is inside volt_rt_step; with .guest_is_asked only
 //            the thread that makes the steps
 //   returns: an absolute time | 0 if a step is due now | VOLT_NEVER if no timer is set, without
-//            .is_guest, or in a forked child
+//            .is_guest, in a forked child, or while another thread makes the steps, in
+//            volt_shutdown, after which the descriptor is readable
 VOLT_API volt_time volt_rt_deadline(volt_rt *rt);
 // The configuration with every default filled in. Writes the whole struct, of the size that it has
 // in the implementation, regardless of out->size.
@@ -2323,7 +2329,7 @@ VOLT_API void volt_detach(volt_handle *h);
 // Returns 1 if the handle refers to a task, 0 if it is empty.
 static inline int volt_handle_is_set(const volt_handle *h) { return h->task_ != NULL; }
 // The id of the calling task, or of that of a handle. A dump and a trace write it as two numbers,
-// (id >> 32).(id & UINT32_MAX). No two tasks of a runtime have the same one at the same time; once
+// (id >> 16).(id & 0xFFFF). No two tasks of a runtime have the same one at the same time; once
 // a task has ended and is released, a new one may get its id.
 //   where  : volt_task_id inside a task, volt_handle_id on any thread
 //   returns: the id | volt_handle_id: 0 if the handle is empty
@@ -2333,7 +2339,8 @@ VOLT_API uint64_t volt_handle_id(const volt_handle *h);
 //   where  : inside a task
 VOLT_API uintptr_t volt_task_tag(const volt_cx *cx);
 // Lets other tasks run: the task is queued again behind all tasks of its worker. If there are none,
-// one from the shared queue or inbox runs first, or else those whose event or timer is due.
+// one from the shared queue or inbox runs first, or else those whose event or timer is due. A bound
+// task is queued behind the bound tasks of its worker only, an urgent one behind the urgent tasks.
 //   returns: 0
 static inline VOLT_POLL volt_yield(volt_cx *cx) {
     volt__node *node = cx->frame_;
@@ -4481,10 +4488,10 @@ static volt_time volt__test_clock_now(void) {
     return now;
 }
 
-// Never moves back.
+// Never moves back, nor a clock that has been held since the worker looked.
 static void volt__test_clock_move(volt_time to) {
     volt__test_clock_lock();
-    if (to > volt__test_clock.now) volt__test_clock.now = to;
+    if (to > volt__test_clock.now && !volt__test_clock.is_held) volt__test_clock.now = to;
     volt__test_clock_unlock();
 }
 static void volt__test_clock_advance(volt_time by) {
@@ -4652,7 +4659,9 @@ VOLT__SASSERT((VOLT_SLAB_SIZE & (VOLT_SLAB_SIZE - 1)) == 0, "VOLT_SLAB_SIZE: a p
 VOLT__SASSERT(VOLT_SLAB_SIZE >= 16384 && VOLT_SLAB_SIZE <= 65536, "VOLT_SLAB_SIZE: its classes");
 VOLT__SASSERT(VOLT_BUDGET >= 1 && VOLT_BUDGET <= UINT16_MAX, "VOLT_BUDGET: 16 bits");
 VOLT__SASSERT(VOLT_INJECT_MIN >= 1 && VOLT_INJECT_MIN <= VOLT_INJECT_MAX, "VOLT_INJECT_MIN, _MAX");
-VOLT__SASSERT(VOLT_LIFO_MAX >= 1 && VOLT_FIRE_MAX >= 1 && VOLT_INJECT_BATCH >= 1, "at least one");
+VOLT__SASSERT(VOLT_LIFO_MAX >= 1 && VOLT_FIRE_MAX >= 1 && VOLT_INJECT_BATCH >= 1 &&
+                  VOLT_URGENT_MAX >= 1,
+              "at least one");
 VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POLL_NS");
 
 //==================================================================================================
@@ -5371,7 +5380,7 @@ typedef struct volt__slab {
     uint32_t used;                          // heap owner: slots in use; not counted while CURRENT
     uint32_t carved;                        // W heap owner, R walkers [M2]: slots carved so far
     uint32_t state;                         // heap owner: VOLT__SLAB_FULL, _PARTIAL, _CURRENT
-    uint32_t serial;                        // once: number of the slab in its runtime, from 1
+    uint64_t serial;                        // once: number of the slab in its runtime, from 1
     size_t bytes;                           // once: size of the whole slab
 } volt__slab;
 // FULL: neither of the other two. The slab is full, empty or large, or was just created. PARTIAL:
@@ -5384,7 +5393,7 @@ VOLT__SASSERT(sizeof(volt__slab) <= VOLT__SLAB_HEAD, "slab header");
 // All slabs of a runtime, of all heaps.
 typedef struct volt__slabs {
     uint32_t lock;
-    uint32_t n_created;   // under lock: slabs ever created
+    uint64_t n_created;   // under lock: slabs ever created
     uint32_t n_destroyed; // under lock: slabs ever destroyed
     volt__slab *first;    // under lock: the newest one
     volt_allocator alloc; // once
@@ -5454,11 +5463,17 @@ static inline volt__task *volt__slab_slot(volt__slab *s, uint32_t i) {
     char *base = (char *)(void *)s + VOLT__SLAB_HEAD;
     return (volt__task *)(void *)(base + (size_t)i * s->slot_size);
 }
+// An id is the number of a slab, shifted left by this, and the index of a slot. A slab has fewer
+// than 2^16 slots, and 2^48 slabs would take years to create.
+enum { VOLT__ID_SHIFT = 16 };
+static inline uint32_t volt__task_id_slot(uint64_t id) {
+    return (uint32_t)id & ((1u << VOLT__ID_SHIFT) - 1);
+}
 // Returns the id of a task: the number of its slab, and the index of its slot in carve order.
 static inline uint64_t volt__task_id(const volt__task *t) {
     const volt__slab *s = volt__slab_of(t);
     uintptr_t offset = (uintptr_t)t - (uintptr_t)s - VOLT__SLAB_HEAD;
-    return (uint64_t)s->serial << 32 | volt__slab_shuffle(s, (uint32_t)(offset / s->slot_size));
+    return s->serial << VOLT__ID_SHIFT | volt__slab_shuffle(s, (uint32_t)(offset / s->slot_size));
 }
 static inline void *volt__task_state(volt__task *t) { return t + 1; }
 static inline volt__task *volt__state_task(void *state) {
@@ -7734,6 +7749,7 @@ struct volt__pool {
     VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t lock;
     uint32_t n_threads;             // futex word; W under lock, R any [H2]: running or starting
     uint32_t n_idle, is_closing;    // under lock
+    uint32_t n_ending;              // under lock: threads that will take no more jobs
     // volt__pool_close, or NULL before the first submit: programs that never submit do not link it.
     // Under lock; also read by the thread that has seen the end of all tasks
     uint32_t (*close)(volt__pool *p, volt_time deadline);
@@ -7898,6 +7914,16 @@ static int volt__pool_wait_for_job(volt__pool *p, volt__pool_thread *t) {
 static void volt__thread_hook_call(const volt_thread_hook *h, uint32_t worker, int is_start) {
     if (h->fn) h->fn(h->user, worker, is_start);
 }
+// Called under lock, which is released during the hook, and before the thread is in `exited`: a
+// submit, which may be made by a poll, joins that thread, and must not wait for its hook.
+static void volt__pool_call_end_hook(volt__pool *p) {
+    if (!p->on_thread.fn) return;
+    p->n_ending++;
+    volt__unlock(&p->lock);
+    p->on_thread.fn(p->on_thread.user, UINT32_MAX, 0);
+    volt__lock(&p->lock);
+    p->n_ending--;
+}
 static void *volt__pool_main(void *arg) {
     volt__pool_thread *t = (volt__pool_thread *)arg;
     volt__pool *p = t->pool;
@@ -7913,6 +7939,7 @@ static void *volt__pool_main(void *arg) {
             p->lane[work.lane].n_running--;
         }
     } while (!volt__pool_wait_for_job(p, t));
+    volt__pool_call_end_hook(p);
     volt__pool_thread *before = p->exited;
     p->exited = t;
     volt__store_rel(&p->n_threads, p->n_threads - 1); // [H2] with close
@@ -7920,7 +7947,6 @@ static void *volt__pool_main(void *arg) {
     volt__pool_works_less(p);
     VOLT_FUTEX_WAKE(&p->n_threads, INT_MAX); // *p is not freed before this thread is joined
     volt__pool_join_thread(p, before); // so at most one exited thread keeps its stack
-    volt__thread_hook_call(&p->on_thread, UINT32_MAX, 0);
     return NULL;
 }
 
@@ -7936,10 +7962,10 @@ static volt_job *volt__pool_take_queued(volt__pool *p, volt__lane *l) {
     l->head = l->tail = NULL;
     return all;
 }
-// Returns the number of threads that are neither idle nor have a job: each of them is about to look
-// for one. Called under lock.
+// Returns the number of threads that are neither idle nor ending nor have a job: each of them is
+// about to look for one. Called under lock.
 static uint32_t volt__pool_count_seeking(const volt__pool *p) {
-    uint32_t n = p->n_threads - p->n_idle;
+    uint32_t n = p->n_threads - p->n_idle - p->n_ending;
     for (int i = 0; i < VOLT__LANES; i++) n -= p->lane[i].n_running;
     return n;
 }
@@ -8020,8 +8046,8 @@ static uint32_t volt__pool_count_running(volt__pool *p) {
     return n;
 }
 // Waits until all threads have exited, or until the deadline if jobs still run then. Threads
-// without a job exit soon, so they are waited for even after the deadline. Returns the number of
-// running jobs. Called under close_lock.
+// without a job exit soon, unless the last call of on_thread blocks, so they are waited for even
+// after the deadline. Returns the number of running jobs. Called under close_lock.
 static uint32_t volt__pool_wait_exited(volt__pool *p, volt_time deadline) {
     for (;;) {
         // [H2] with the end of a thread. Before the join: if n is 0, the last thread is in `exited`
@@ -8342,8 +8368,8 @@ static void volt__log_task(const volt_rt *rt, volt_log_item item, const char *si
         volt__line_add_number(&line, ": ", us);
         volt__line_add(&line, " us");
     }
-    volt__line_add_number(&line, " (task ", volt__task_id(t) >> 32);
-    volt__line_add_number(&line, ".", volt__task_id(t) & UINT32_MAX);
+    volt__line_add_number(&line, " (task ", volt__task_id(t) >> VOLT__ID_SHIFT);
+    volt__line_add_number(&line, ".", volt__task_id_slot(volt__task_id(t)));
     if (volt__tag_of(t) != 0) volt__line_add_number(&line, ", tag ", volt__tag_of(t));
     volt__line_add(&line, ")");
     rt->cfg.log.fn(rt->cfg.log.user, (int)item, line.text);
@@ -9834,10 +9860,10 @@ static int64_t volt__test_clock_timeout(volt__worker *w, int64_t timeout) {
 //   5. The ring. If it is empty, the LIFO slot without that limit.
 //   6. The urgent lane, the overflow queue, the bound queue, the inbox, then the worker's share of
 //      the injector.
-//   7. An event poll, then steps 4 to 6 again.
+//   7. An event poll, then steps 1 and 4 to 6 again.
 //   8. A search: steals from the other workers, then step 6 again.
 //   9. Parking, after a spin with .spin_us. The end of the sleep includes an event poll; then the
-//      worker goes on with step 4.
+//      worker goes on with steps 1 and 4.
 // inject_due and event_due count polls down. The only worker of a runtime skips steps 7 and 8.
 // Before a task is polled twice in a row, step 6 is tried, and then an event poll ahead of time.
 //
@@ -9987,6 +10013,7 @@ static volt__task *volt__pop_urgent(volt__worker *w) {
 static volt__task *volt__next_urgent(volt__worker *w) {
     if (w->urgent_run == VOLT_URGENT_MAX) {
         w->urgent_run++;
+        volt__countdown_hurry(w); // one task
         return NULL;
     }
     volt__task *t = volt__pop_urgent(w);
@@ -10032,6 +10059,12 @@ static VOLT__HOT volt__task *volt__next_local(volt__worker *w) {
         volt__biased_unlock(&w->local_lock);
     }
     return VOLT__LIKELY(t != NULL) ? t : volt__next_local_slow(w);
+}
+// Steps 1 and 4 to 6. Called after an event poll that was not step 3: the ring may be full by it,
+// and the countdown has just begun. Returns NULL if no task was found.
+static volt__task *volt__next_after_events(volt__worker *w) {
+    volt__task *t = volt__next_urgent(w);
+    return t ? t : volt__next_local(w);
 }
 // Steals from the oldest overflow batch of `from`, else half of its ring if that is longer than the
 // steal floor, else half of its inbox. Returns the number of tasks; they go into the ring of w.
@@ -10159,12 +10192,14 @@ static int volt__must_leave(const volt__worker *w) {
     return volt__is_stopped(w->rt) || volt__drain_expired(w) || w->handoff_wanted;
 }
 // With .spin_us, an idle worker searches for that long before it parks, one worker at a time. It
-// counts as searching, so pushers wake no other worker. Returns NULL if it has found no task.
+// counts as searching, so pushers wake no other worker. A worker that has had no task since its
+// last sleep does not spin: the watchdog wakes one after each burst. Returns NULL if it has found
+// no task.
 static volt__task *volt__spin(volt__worker *w) {
     volt_rt *rt = w->rt;
     volt__task *t = NULL;
     uint32_t none = 0;
-    if (rt->cfg.spin_us == 0 || w->is_guest || VOLT_TEST_CLOCK) return NULL;
+    if (rt->cfg.spin_us == 0 || w->is_guest || w->has_slept || VOLT_TEST_CLOCK) return NULL;
     if (!volt__cas_acq_rel(&rt->is_spinning, &none, 1)) return NULL; // [I2] one at a time
     int64_t until = volt__time_add(VOLT_NOW_NS(), (int64_t)rt->cfg.spin_us * 1000);
     while (!t && w->last_event_poll < until && !volt__must_leave(w)) {
@@ -10173,7 +10208,7 @@ static volt__task *volt__spin(volt__worker *w) {
         // as before a park: this worker is the one that rescues the others
         if (w->needs_watchdog && volt__others_awake(w)) volt__watchdog_arm(w);
         if (volt__drive_events(w, 0, 0)) volt__watchdog_scan(w);
-        t = volt__next_local(w);
+        t = volt__next_after_events(w);
         if (!t && !volt__is_solo(w)) t = volt__search(w);
         if (w->is_closing) break; // the runtime stops when its last worker parks
     }
@@ -10187,7 +10222,7 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
         volt__task *t = NULL;
         if (!volt__is_solo(w)) {
             if (volt__drive_events(w, 0, 0)) volt__watchdog_scan(w);
-            t = volt__next_local(w);
+            t = volt__next_after_events(w);
             if (!t) t = volt__search(w);
         }
         if (!t) {
@@ -10198,7 +10233,7 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
             if (volt__must_leave(w)) return NULL;
             volt__park(w);
             if (w->guest_parked) return NULL;
-            t = volt__next_local(w);
+            t = volt__next_after_events(w);
             if (!t && w->has_slept) w->stats.spurious_unparks++;
         }
         if (t) {
@@ -10230,12 +10265,14 @@ static volt__task *volt__pop_injector(volt__worker *w) {
     return volt__pop_queue_share(w, q, volt__started(w->rt), &w->stats.wakes_remote);
 }
 // The oldest batch of the overflow queue would starve while tasks keep spawning. So step 2 moves up
-// to VOLT_INJECT_BATCH of its tasks to the injector, at most once in VOLT_OVERFLOW_MS.
+// to VOLT_INJECT_BATCH of its tasks to the injector, at most once in VOLT_OVERFLOW_MS. The test
+// clock stands still while tasks run, so there an event poll counts as 1 ms.
 static void volt__overflow_age(volt__worker *w) {
     volt__chain c;
     int is_empty = volt__overflow_is_empty(&w->overflow);
-    if (!is_empty && w->ms - w->overflow_ms < VOLT_OVERFLOW_MS) return;
-    w->overflow_ms = w->ms;
+    uint64_t ms = VOLT_TEST_CLOCK ? w->stats.event_polls : w->ms;
+    if (!is_empty && ms - w->overflow_ms < VOLT_OVERFLOW_MS) return;
+    w->overflow_ms = ms;
     volt__chain_init(&c);
     volt__overflow_pop(&w->overflow, VOLT__OLDEST, VOLT_INJECT_BATCH, &c);
     if (c.head) volt__inject(w->rt, &c);
@@ -10334,8 +10371,9 @@ static VOLT__HOT volt__task *volt__next_task(volt__worker *w, const volt__task *
 // When the quota of a guest runs out, step 2 may be due but not done. Then the guest's next run
 // begins with it: if each run is one poll, the queues behind the ring would starve otherwise.
 static volt__task *volt__first_task(volt__worker *w) {
-    volt__task *t = NULL;
-    if (w->is_guest && w->inject_due == 0) (void)volt__serve_due(w, &t);
+    volt__task *t;
+    if (!w->is_guest || w->inject_due > 0) return volt__next_after_events(w);
+    (void)volt__serve_due(w, &t);
     return t ? t : volt__next_local(w);
 }
 // Runs the worker on the calling thread, its carrier, until the carrier must leave the loop.
@@ -10597,8 +10635,7 @@ static void volt__start_spare(volt_rt *rt) {
 // before that.
 //
 // All functions are called under guest_lock, except volt__guest_start, which is called before the
-// guest is shared, and volt__guest_drain and volt__guest_drive, which take the lock. A function of
-// >>public, volt_rt_deadline, reads guest_parked without the lock: between two steps only.
+// guest is shared, and volt__guest_drain and volt__guest_drive, which take the lock.
 
 // Ends a step: makes the epoll instance readable unless the guest is parked, and releases
 // guest_lock. LAST TOUCH of *w at the unlock: if the runtime has stopped, volt_destroy may free it.
@@ -10626,9 +10663,13 @@ static void volt__guest_drain(volt_rt *rt, volt_time deadline) {
     if (!volt__lock_until(&rt->guest_lock, deadline)) return;
     w->drain_deadline = deadline;
     w->guest_no_block = 0;
-    volt__reactor_set_timer(&w->reactor, VOLT_NEVER, -1); // its expiry would end every wait
     volt__store_rlx(&w->guest_thread, (uintptr_t)0); // rlx: ordered by the park and the claim
-    while (!volt__is_stopped(rt) && !volt__drain_expired(w)) volt__guest_step(w, UINT32_MAX);
+    while (!volt__is_stopped(rt) && !volt__drain_expired(w)) {
+        // Its expiry would end every wait. Only before a step, after which the guest counts as
+        // awake: a guest that stays parked needs its timer.
+        volt__reactor_set_timer(&w->reactor, VOLT_NEVER, -1);
+        volt__guest_step(w, UINT32_MAX);
+    }
     w->guest_no_block = 1;
     w->drain_deadline = VOLT_NEVER;
     volt__guest_leave(w);
@@ -11066,12 +11107,12 @@ static __attribute__((noinline)) int volt__spawn(volt_rt *rt, volt__worker *w, v
 }
 // ---- options of a spawn
 
-// Completes *o: an empty tag becomes that of the calling task, and a runtime with one worker needs
-// no bound task. cx: NULL outside of tasks. Returns 0 or -errno.
+// Completes *o: an empty tag becomes that of the calling task. cx: NULL outside of tasks. Returns 0
+// or -errno.
 static int volt__options_complete(const volt_rt *rt, const volt_cx *cx, volt_spawn_options *o) {
     if (o->is_bound && o->is_urgent) return -EINVAL;
     if (o->is_bound && o->worker >= volt__started(rt)) return -ENXIO;
-    if (rt->n_workers == 1) o->is_bound = 0;
+    if (VOLT__ONE_WORKER) o->is_bound = 0; // each task is; there is no queue for those
     if (o->tag == 0 && cx) o->tag = volt__tag_of(cx->task_);
     return 0;
 }
@@ -11115,7 +11156,7 @@ VOLT_API int volt_rt_spawn_with(volt_rt *rt, const volt_spawn_options *options, 
 static __attribute__((noinline)) int volt__spawn_slow(volt_cx *cx, volt_handle *h, volt_fn *fn,
                                                            const void *state, size_t size,
                                                            const char *site) {
-    if (volt__task_has_extra(cx->task_)) return volt_spawn_with(cx, NULL, h, fn, state, size, site);
+    if (volt__tag_of(cx->task_) != 0) return volt_spawn_with(cx, NULL, h, fn, state, size, site);
     return volt__spawn(cx->rt_, cx->worker_, h, fn, state, size, site);
 }
 // The fast path for a small state and a free slot of the current slab, inlined as a whole because
@@ -11858,6 +11899,9 @@ VOLT_API int volt_timer_reset(volt_cx *cx, volt_timer *t, volt_time deadline) {
     volt__node *node = &t->node_;
     uint32_t flags = node->resume_line_;
     if (!(flags & VOLT__WRAPPER_ACTIVE)) return -EINVAL;
+    VOLT__EXPECT_CX(cx, volt__node_state(node) == VOLT__IDLE ||
+                            volt__node_task(node) == cx->task_,
+                    "volt_timer_reset on the timer of another task's await");
     if (flags & VOLT__WRAPPER_CANCELS) return -ETIMEDOUT;
     if ((flags & VOLT__WRAPPER_LAST_TRY) && (flags & VOLT__WRAPPER_POLLING)) cx->last_tries_--;
     node->resume_line_ = (flags & ~(uint32_t)VOLT__WRAPPER_LAST_TRY) | VOLT__WRAPPER_WAS_RESET;
@@ -11927,17 +11971,24 @@ static volt_time volt__delays_first(const volt_delays *q, uint32_t *level, uint3
     return (volt_time)(((uint64_t)q->last_ & ~below) | (uint64_t)*slot << *level * 4);
 }
 #define VOLT__DELAYS_LOOK 32 // entries of a slot among which the first one is looked for
-// Moves last_ on to the first entry of the slot, but not beyond `now` or the end of the slot, and
-// the slot's entries to where they belong then. If these are many, to look for the first one would
-// cost a second walk through memory that no cache holds: then last_ becomes the start of the slot.
+// Returns the time of the first entry of the slot that begins at `start`, or the end of the slot if
+// all of its entries were moved beyond it. If they are many, to look for the first one would cost a
+// walk through memory that no cache holds: then returns `start`.
+static volt_time volt__delays_earliest(const volt_delays *q, uint32_t level, uint32_t slot,
+                                       volt_time start) {
+    const volt_delay *d = q->slot_[level][slot];
+    volt_time earliest = start | (((volt_time)1 << level * 4) - 1);
+    for (int n = 0; d && n < VOLT__DELAYS_LOOK; d = d->next_, n++)
+        if (d->due_ < earliest) earliest = d->due_;
+    return d ? start : earliest;
+}
+// Moves last_ on to the first entry of the slot, but not beyond `now`, and the slot's entries to
+// where they belong then.
 static void volt__delays_cascade(volt_delays *q, uint32_t level, uint32_t slot, volt_time start,
                                  volt_time now) {
-    volt_delay *list = q->slot_[level][slot], *d = list;
-    volt_time last = start | (((volt_time)1 << level * 4) - 1);
+    volt_delay *list = q->slot_[level][slot], *d;
+    volt_time last = volt__delays_earliest(q, level, slot, start);
     if (now < last) last = now;
-    for (int n = 0; d && n < VOLT__DELAYS_LOOK; d = d->next_, n++)
-        if (d->due_ < last) last = d->due_;
-    if (d) last = start; // it has many: they move to the next level
     VOLT_ASSERT(last >= start && start > q->last_);
     q->slot_[level][slot] = NULL;
     volt__delays_note_empty(q, level, slot);
@@ -11962,7 +12013,9 @@ VOLT_API void volt_delays_remove(volt_delays *q, volt_delay *d) {
 }
 VOLT_API volt_time volt_delays_next(const volt_delays *q) {
     uint32_t level, slot;
-    return q->ready_ ? q->ready_->at_ : volt__delays_first(q, &level, &slot);
+    if (q->ready_) return q->ready_->at_;
+    volt_time start = volt__delays_first(q, &level, &slot);
+    return start == VOLT_NEVER ? start : volt__delays_earliest(q, level, slot, start);
 }
 VOLT_API volt_delay *volt_delays_take(volt_delays *q, volt_time now) {
     for (;;) {
@@ -19812,7 +19865,8 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out) {
 // A copy of fields of one task's header. `serial` and `slot` are the id of the task: the serial
 // number of its slab, and its slot in carve order.
 typedef struct volt__task_snapshot {
-    uint32_t serial, slot;
+    uint64_t serial;
+    uint32_t slot;
     uintptr_t word;
     const char *spawn_site, *wait_site;
     uintptr_t tag;
@@ -19822,7 +19876,8 @@ enum { VOLT__DUMP_BATCH = 64 };
 // The position of a walk, behind this slot of the slab with this serial number. `slab` is the slab
 // to go on at, or NULL at the start. It still exists if n_destroyed is that of the runtime's slabs.
 typedef struct volt__cursor {
-    uint32_t serial, slot, n_destroyed;
+    uint64_t serial;
+    uint32_t slot, n_destroyed;
     const volt__slab *slab;
 } volt__cursor;
 // Returns the tag of the task whose word was `word`, or 0 if it has none or has ended. The extra is
@@ -19868,8 +19923,7 @@ static uint32_t volt__snapshot_slab(const volt__slab *s, volt__cursor *at, volt_
 // Sets *at to the start: no slab has a serial number above it.
 static void volt__snapshot_begin(volt__cursor *at) {
     memset(at, 0, sizeof *at);
-    at->serial = at->slot = UINT32_MAX;
-    at->slot--; // slot + 1 must not wrap to 0: it is then no valid slot
+    at->serial = UINT64_MAX;
 }
 // Copies the next batch of tasks to `out`. Returns their number, which is 0 only at the end; with
 // VOLT_DUMP_CRASH -EBUSY if slabs.lock is held.
@@ -20366,7 +20420,7 @@ VOLT_API void volt_name(volt_cx *cx, const char *name) {
 // Writes a quote and the id of a task. The caller writes the closing quote.
 static void volt__trace_json_id(volt__out *o, const volt_trace_event *e) {
     volt__out_char(o, '"');
-    volt__out_id(o, e->task >> 32, e->task & UINT32_MAX);
+    volt__out_id(o, e->task >> VOLT__ID_SHIFT, volt__task_id_slot(e->task));
 }
 // Begins an event: {"ph":"B","pid":1,"tid":0,"ts":12.345 where `at` is in ns, and ts in us. The
 // caller adds to the object and closes it.
@@ -20686,9 +20740,13 @@ VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls) {
 VOLT_API volt_time volt_rt_deadline(volt_rt *rt) {
     if (!rt->cfg.is_guest || volt__is_forked_child(rt)) return VOLT_NEVER;
     volt__worker *w = rt->workers[0];
+    // Held: volt_shutdown makes the steps, and makes the descriptor readable if it makes no more.
+    if (!volt__try_lock(&rt->guest_lock)) return VOLT_NEVER;
     // rlx: of this thread itself. Not parked: tasks may be left
     int is_due = !w->guest_parked || volt__load_rlx(&w->guest_is_due);
-    return is_due ? 0 : volt__sleep_deadline(w);
+    volt_time at = is_due ? 0 : volt__sleep_deadline(w);
+    volt__unlock(&rt->guest_lock);
+    return at;
 }
 VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state) {
     volt_handle h;

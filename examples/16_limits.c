@@ -38,12 +38,15 @@ static volt_poll refill_run(volt_cx *cx, void *arg) {
     refill *r = (refill *)arg;
     VOLT_BEGIN(cx, r);
     volt_interval_init(&r->tick, VOLT_MS(10));
+    r->tick.missed = VOLT_MISSED_SKIP; // after a stall one result counts all ticks
     for (;;) {
         VOLT_AWAIT(r->n, volt_interval_next(cx, &r->tick));
         if (r->n < 0) break; // cancelled
-        if (volt_sem_available(r->bucket) >= BURST) continue; // a full bucket stays full
-        volt_sem_release(r->bucket, 1);
-        ++*r->n_refilled;
+        int64_t room = BURST - (int64_t)volt_sem_available(r->bucket);
+        if (room > r->n) room = r->n;
+        if (room <= 0) continue; // a full bucket stays full
+        volt_sem_release(r->bucket, (uint32_t)room);
+        *r->n_refilled += (int)room;
     }
     VOLT_END(r->n);
 }

@@ -327,6 +327,53 @@ TEST_OF_THREADS(job_without_thread_fails_unless_another_job_runs) {
     CHECK_EQ(READ(p.most_in), 1);
     destroy(rt);
 }
+// The last call of on_thread keeps a thread of the pool, after its time without work, until the
+// test lets it go.
+typedef struct {
+    int n_in, is_open;
+} leaving;
+static void leave_slowly(void *user, uint32_t worker, int is_start) {
+    leaving *l = (leaving *)user;
+    if (is_start || worker != UINT32_MAX) return;
+    COUNT(l->n_in);
+    UNTIL(READ(l->is_open));
+}
+static volt_rt *create_leaving(leaving *l) {
+    volt_config c = test_config(1);
+    volt_rt *rt = NULL;
+    c.on_thread.fn = leave_slowly;
+    c.on_thread.user = l;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    return rt;
+}
+TEST_OF_THREADS(job_does_not_wait_for_a_thread_that_ends) {
+    leaving l = { 0 };
+    place p = { .is_open = 1 };
+    int n_ended = 0, rc = 0;
+    volt_rt *rt = create_leaving(&l);
+    for (int i = 1; i <= 3; i++) {
+        RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .rc = &rc, .n_ended = &n_ended });
+        UNTIL(READ(n_ended) == i);
+        CHECK_EQ(READ(rc), 7);
+        UNTIL(READ(l.n_in) == i);
+    }
+    WRITE(l.is_open, 1);
+    destroy(rt);
+}
+TEST_OF_THREADS(job_fails_if_the_only_thread_is_about_to_end) {
+    leaving l = { 0 };
+    place p = { .is_open = 1 };
+    int n_ended = 0, rc = 0;
+    volt_rt *rt = create_leaving(&l);
+    RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .n_ended = &n_ended });
+    UNTIL(READ(l.n_in) == 1);
+    fail_threads(1);
+    RT_SPAWN(rt, NULL, asker_run, (asker){ .place = &p, .rc = &rc, .n_ended = &n_ended });
+    UNTIL(READ(n_ended) == 2);
+    CHECK_EQ(READ(rc), -EAGAIN);
+    WRITE(l.is_open, 1);
+    destroy(rt);
+}
 TEST_OF_THREADS(job_without_memory_fails_unless_another_job_runs) {
     place p = { 0 };
     int rc = 0, n_ended = 0;

@@ -322,6 +322,44 @@ TEST_OF_THREADS(bound_and_urgent_tasks_leave_timers_their_turn) {
 
 // ---- misuse and limits
 
+// In the order in which they become runnable, whatever the number of workers.
+enum { CALLERS = 6 };
+typedef struct {
+    volt_frame frame;
+    int *order, *n;
+    int number;
+} caller;
+static volt_poll caller_run(volt_cx *cx, void *arg) {
+    caller *c = (caller *)arg;
+    VOLT_BEGIN(cx, c);
+    c->order[(*c->n)++] = c->number;
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_group g;
+    int order[CALLERS], i, n, rc;
+} queue;
+static volt_poll queue_run(volt_cx *cx, void *arg) {
+    queue *q = (queue *)arg;
+    const volt_spawn_options o = bound_to(0);
+    VOLT_BEGIN(cx, q);
+    for (q->i = 0; q->i < CALLERS; q->i++) {
+        caller c = { .order = q->order, .n = &q->n, .number = q->i };
+        CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, &o, &q->g, caller_run, c), 0);
+    }
+    VOLT_AWAIT(q->rc, volt_group_wait(cx, &q->g));
+    VOLT_END(q->rc);
+}
+TEST_OF_THREADS(bound_tasks_run_in_the_order_in_which_they_become_runnable) {
+    for (uint32_t workers = 1; workers <= 2; workers++) {
+        queue q;
+        memset(&q, 0, sizeof q);
+        CHECK_EQ(run_started(workers, queue_run, &q), 0);
+        for (int i = 0; i < CALLERS; i++) CHECK_EQ(q.order[i], i);
+    }
+}
+
 ROOT_TEST_1(worker_that_was_not_started_refuses_bound_tasks, { volt_handle h; int rc; }) {
     VOLT_BEGIN(cx, s);
     volt_spawn_options o = bound_to(1), both = { .is_bound = 1, .is_urgent = 1 };
@@ -432,6 +470,34 @@ ROOT_TEST(tag_is_inherited_by_spawned_tasks, { volt_handle h; int rc; }) {
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     VOLT_END(s->rc);
 }
+// The extra costs memory and the fast path of a spawn, so a task without a tag, a binding and
+// urgency has none, whatever its parent has.
+typedef struct {
+    volt_frame frame;
+    volt_handle h;
+    int has_extra, rc;
+} parent;
+static volt_poll parent_run(volt_cx *cx, void *arg) {
+    parent *p = (parent *)arg;
+    VOLT_BEGIN(cx, p);
+    CHECK(volt__task_has_extra(cx->task_));
+    SPAWN(&p->h, giver_run, (giver){ .value = 1 });
+    CHECK_EQ(!!volt__task_has_extra(p->h.task_), p->has_extra);
+    VOLT_AWAIT(p->rc, volt_join(cx, &p->h));
+    VOLT_END(0);
+}
+ROOT_TEST(children_of_a_task_without_a_tag_have_no_extra, { volt_handle h; int i, rc; }) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 4; s->i++) {
+        int has_tag = s->i > 1;
+        volt_spawn_options o = { .is_urgent = 1, .tag = has_tag ? 9 : 0 };
+        if (s->i % 2 && VOLT_MAX_WORKERS > 1) o = bound_to(0), o.tag = has_tag ? 9 : 0;
+        parent p = { .has_extra = has_tag };
+        CHECK_EQ(VOLT_SPAWN_WITH(cx, &o, &s->h, parent_run, p), 0);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    }
+    VOLT_END(s->rc);
+}
 TEST(dump_shows_tags) {
     volt_rt *rt = create_started(1);
     int n_ended = 0;
@@ -535,6 +601,54 @@ TEST_OF_THREADS(urgent_tasks_leave_every_ninth_poll_to_the_shared_queue) {
         CHECK(run <= 8);
     }
     CHECK_EQ(n_left, 0);
+    destroy(rt);
+}
+static volt_rt *create_guest(void) {
+    volt_config c = test_config(1);
+    volt_rt *rt = NULL;
+    c.is_guest = 1;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    return rt;
+}
+// Each step begins with the lane, or ends one poll later.
+TEST(urgent_task_keeps_its_share_in_short_steps_of_a_guest) {
+    enum { OTHERS = 20, POLLS = 900, N = OTHERS + 1 };
+    static int order[N * POLLS];
+    static const uint32_t sizes[] = { 1, 2, 3, 8, 9, 64 };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        volt_rt *rt = create_guest();
+        int n = 0, run = 0;
+        for (int k = 0; k < N; k++) {
+            entrant e = { .order = order, .n = &n, .number = k == 0, .n_polls = POLLS };
+            CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, k == 0 ? &urgent : NULL, NULL, entrant_run, e), 0);
+        }
+        while (n < POLLS) CHECK(volt_rt_step(rt, sizes[i]) >= 0);
+        for (int k = 0; k < POLLS; k++) {
+            if (!order[k]) CHECK(k < 9 || run == 8); // only after eight urgent ones
+            run = order[k] ? run + 1 : 0;
+            CHECK(run <= 8);
+        }
+        while (volt_shutdown(rt, VOLT_NEVER) != 0) {}
+        CHECK_EQ(volt_destroy(rt), 0);
+        test_check_heap();
+    }
+}
+// The timers that expire during the sleep fill the ring.
+TEST(urgent_task_of_a_plain_thread_runs_first_on_a_sleeping_worker) {
+    enum { SLEEPERS = 40 };
+    static int order[SLEEPERS + 1];
+    volt_rt *rt = create_guest();
+    int n = 0, n_ended = 0;
+    for (int i = 0; i < SLEEPERS; i++)
+        RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_MS(1), .n_ended = &n_ended });
+    CHECK_EQ(volt_rt_step(rt, 0), SLEEPERS);
+    for (volt_time until = volt_now() + VOLT_MS(5); volt_now() < until;) {}
+    entrant e = { .order = order, .n = &n, .number = 1, .n_polls = 1 };
+    CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, &urgent, NULL, entrant_run, e), 0);
+    CHECK_EQ(volt_rt_step(rt, 1), 1);
+    CHECK_EQ(n, 1);
+    CHECK_EQ(n_ended, 0);
+    CHECK_EQ(volt_rt_step(rt, 0), SLEEPERS);
     destroy(rt);
 }
 TEST(urgent_task_is_woken_by_a_plain_thread) {

@@ -158,7 +158,33 @@ TEST(delay_set_to_a_past_time_is_due_at_once) {
     CHECK(volt_delays_take(&q, 149) == NULL);
     CHECK(volt_delays_take(&q, 150) == &d[2]);
 }
-// volt_delays_next is early at most once for each digit of the deadline.
+// Of few deadlines none is ever reported early.
+TEST(next_time_of_few_deadlines_is_that_of_the_first) {
+    enum { N = 30 };
+    static volt_delays q;
+    static volt_delay d[N];
+    for (int round = 0; round < 1000; round++) {
+        memset(&q, 0, sizeof q);
+        memset(d, 0, sizeof d);
+        volt_time first = VOLT_NEVER, now = (volt_time)(RANDOM() >> (2 + RANDOM_BELOW(60)));
+        CHECK(volt_delays_take(&q, now) == NULL);
+        for (int i = 0; i < N; i++) {
+            volt_time due = now + 1 + (volt_time)(RANDOM() >> (2 + RANDOM_BELOW(60)));
+            volt_delays_set(&q, &d[i], due);
+            if (due < first) first = due;
+            CHECK_EQ(volt_delays_next(&q), first);
+        }
+        while (volt_delays_len(&q) > 0) {
+            CHECK_EQ(volt_delays_next(&q), first);
+            const volt_delay *got = volt_delays_take(&q, first);
+            CHECK(got && got->due_ == first);
+            first = VOLT_NEVER;
+            for (int i = 0; i < N; i++)
+                if (d[i].link_ && d[i].due_ < first) first = d[i].due_;
+        }
+    }
+}
+// Of many volt_delays_next is early at most once for each digit of the deadline.
 TEST(delay_queue_is_early_at_most_once_per_level) {
     static volt_delays q;
     volt_delay d;

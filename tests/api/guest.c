@@ -477,6 +477,19 @@ TEST(expiry_of_guest_timer_keeps_no_shutdown_awake) {
         destroy(rt);
     }
 }
+// An application may ask again and again whether the shutdown is complete, and waits in between.
+TEST(shutdown_without_a_step_leaves_the_timer_of_a_guest) {
+    volt_rt *rt = guest_on(1);
+    int n = 0;
+    RT_SPAWN(rt, NULL, cleaner_run, (cleaner){ .cleanup = VOLT_MS(20), .n_cleaned = &n });
+    CHECK_EQ(volt_rt_step(rt, 0), 1);
+    while (volt_shutdown(rt, 0) != 0) {
+        CHECK_EQ(is_readable(rt, 5000), 1);
+        CHECK(volt_rt_step(rt, 0) >= 0);
+    }
+    CHECK_EQ(n, 1);
+    destroy(rt);
+}
 // Waits for a token whatever happens.
 typedef struct {
     volt_frame frame;
@@ -492,6 +505,43 @@ static volt_poll stubborn_run(volt_cx *cx, void *arg) {
     volt_shield_end(cx, &s->shield);
     COUNT(*s->n_ended);
     VOLT_END(0);
+}
+static void *shut_down_outside(void *rt) {
+    CHECK_EQ(volt_shutdown((volt_rt *)rt, VOLT_NEVER), 0);
+    return NULL;
+}
+// Is cancelled on the thread that drains the guest, and then waits for a token.
+typedef struct {
+    volt_frame frame;
+    volt_shield shield;
+    volt_token *go;
+    int *is_drained;
+} drained;
+static volt_poll drained_run(volt_cx *cx, void *arg) {
+    drained *d = arg;
+    VOLT_BEGIN(cx, d);
+    VOLT_AWAIT(volt_sleep_forever(cx));
+    COUNT(*d->is_drained);
+    volt_shield_begin(cx, &d->shield, VOLT_NEVER);
+    VOLT_AWAIT(volt_token_wait(cx, d->go));
+    volt_shield_end(cx, &d->shield);
+    VOLT_END(0);
+}
+TEST_OF_THREADS(guest_that_another_thread_drains_is_never_due) {
+    volt_rt *rt = asked_guest_on(1);
+    volt_token go = { 0 };
+    int is_drained = 0;
+    RT_SPAWN(rt, NULL, drained_run, (drained){ .go = &go, .is_drained = &is_drained });
+    CHECK_EQ(volt_rt_step(rt, 0), 1);
+    pthread_t t = start_thread(shut_down_outside, rt);
+    UNTIL(READ(is_drained));
+    CHECK_EQ(volt_rt_deadline(rt), VOLT_NEVER);
+    CHECK_EQ(volt_rt_step(rt, 0), -EBUSY);
+    volt_token_cancel(&go);
+    CHECK_EQ(is_readable(rt, -1), 1);
+    join_thread(t);
+    CHECK_EQ(volt_destroy(rt), 0);
+    test_check_heap();
 }
 TEST(guest_steps_go_on_after_shutdown_that_timed_out) {
     volt_rt *rt = guest_on(1);

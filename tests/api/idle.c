@@ -347,7 +347,8 @@ TEST(spinning_worker_takes_tasks_without_a_wake_up) {
             volt_stats(rt, &after);
             n_woken += after.unparks - before.unparks;
         }
-        CHECK(workers == 1 ? n_woken == 0 : n_woken < 20);
+        // the wake-up before the first spin may be published late
+        CHECK(n_woken <= (workers == 1 ? 1 : 20));
         CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
         CHECK_EQ(volt_destroy(rt), 0);
         test_check_heap();
@@ -406,11 +407,29 @@ TEST(spin_ends_with_the_runtime) {
     volt_time start = volt_now();
     for (int i = 0; i < 10; i++) {
         volt_rt *rt = create_spinning(1, 1000000);
+        give_once(rt);
         UNTIL(READ(rt->is_spinning));
         CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
         CHECK_EQ(volt_destroy(rt), 0);
     }
     CHECK(volt_now() - start < VOLT_S(2));
+    test_check_heap();
+}
+// A wake-up without a task, such as that of the watchdog after each burst, begins no spin: one
+// of a second would show.
+TEST(worker_that_is_woken_without_a_task_does_not_spin) {
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) {
+        volt_rt *rt = create_spinning(workers, 1000000);
+        volt_counters before, after;
+        UNTIL(count_parked(rt) == workers);
+        volt_stats(rt, &before);
+        volt__reactor_unpark(&rt->workers[0]->reactor);
+        do volt_stats(rt, &after);
+        while (after.parks == before.parks || count_parked(rt) < workers);
+        CHECK(after.busy_ns - before.busy_ns < (uint64_t)VOLT_MS(500));
+        CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+        CHECK_EQ(volt_destroy(rt), 0);
+    }
     test_check_heap();
 }
 TEST(spinning_runtime_is_silent_after_its_time) {

@@ -193,6 +193,43 @@ static volt_poll asks(volt_cx *cx, void *arg) {
     VOLT_AWAIT(o->rc, volt_blocking(cx, &o->job, blocks, o->go_on));
     VOLT_END(0);
 }
+// Each large state has a slab of its own. The number of slabs continues beyond 32 bits.
+typedef struct {
+    volt_frame frame;
+    char bytes[VOLT_SLAB_SIZE / 4];
+} giant;
+static volt_poll giant_run(volt_cx *cx, void *arg) {
+    giant *l = (giant *)arg;
+    VOLT_BEGIN(cx, l);
+    VOLT_AWAIT(volt_sleep_forever(cx));
+    VOLT_END(0);
+}
+TEST(ids_differ_and_dumps_are_complete_beyond_2_32_slabs) {
+    enum { N = 6 };
+    static giant l;
+    volt_rt *rt = create_on(1);
+    volt_handle h[N];
+    uint64_t id[N];
+    sink s = { .text = NULL };
+    char want[64];
+    for (int i = 0; i < N; i++) {
+        if (i == N / 2) rt->slabs.n_created = UINT32_MAX - 1;
+        RT_SPAWN(rt, &h[i], giant_run, l);
+        id[i] = volt_handle_id(&h[i]);
+        CHECK(id[i] != 0);
+        for (int k = 0; k < i; k++) CHECK(id[i] > id[k]);
+    }
+    dump(rt, &s, 0);
+    CHECK_EQ(count(&s, "task "), N);
+    for (int i = 0; i < N; i++) {
+        snprintf(want, sizeof want, "task %llu.%u giant_run,", (unsigned long long)(id[i] >> 16),
+                 (unsigned)id[i] & 0xffff);
+        CHECK_EQ(count(&s, want), 1);
+        volt_detach(&h[i]);
+    }
+    drop(&s);
+    destroy(rt);
+}
 TEST_OF_THREADS(dump_names_each_kind_of_wait) {
     static others o;
     volt_rt *rt = create_on(2);
@@ -356,7 +393,8 @@ TEST_OF_THREADS(dump_shows_each_task_with_its_id) {
     settle(rt, &s, N);
     for (int i = 0; i < N; i++) {
         char text[40];
-        snprintf(text, sizeof text, "task %u.%u ", (unsigned)(id[i] >> 32), (unsigned)id[i]);
+        snprintf(text, sizeof text, "task %u.%u ", (unsigned)(id[i] >> 16),
+                 (unsigned)id[i] & 0xffff);
         CHECK_EQ(count(&s, text), 1);
         CHECK(id[i] == volt_handle_id(&h[i]));
     }

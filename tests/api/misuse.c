@@ -66,6 +66,29 @@ MISUSE(forgotten_await_of_send_is_caught,
     VOLT_END(0);
 }
 
+// ---- timers
+
+// The timer of an await belongs to the task that awaits.
+typedef struct {
+    volt_frame frame;
+    volt_timer *timer;
+    int rc;
+} patient;
+static volt_poll patient_run(volt_cx *cx, void *arg) {
+    patient *p = (patient *)arg;
+    VOLT_BEGIN(cx, p);
+    VOLT_AWAIT(p->rc, volt_within(cx, p->timer, VOLT_S(3), volt_sleep(cx, VOLT_S(30))));
+    VOLT_END(0);
+}
+MISUSE(reset_of_the_timer_of_another_task_is_caught,
+       "the timer of another task", { volt_timer timer; int rc; }) {
+    VOLT_BEGIN(cx, s);
+    SPAWN(NULL, patient_run, (patient){ .timer = &s->timer });
+    VOLT_AWAIT(s->rc, volt_yield(cx));
+    (void)volt_timer_reset(cx, &s->timer, VOLT_NEVER);
+    VOLT_END(0);
+}
+
 // ---- readers, writers, files
 
 #ifndef VOLT_NO_STREAM

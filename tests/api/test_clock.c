@@ -5,6 +5,9 @@
 #include "volt.h"
 #include "test.h"
 #include "tasks.h"
+#define main limits_main
+#include "examples/16_limits.c"
+#undef main
 
 static volt_time real_now(void) {
     struct timespec t;
@@ -287,6 +290,18 @@ TEST_OF_THREADS(held_clock_moves_by_advance_only) {
     CHECK_EQ(result, 4);
     destroy(rt);
 }
+// A worker that looks whether the clock is held moves it some time later.
+TEST(clock_that_is_held_after_the_look_of_a_worker_stays) {
+    volt_rt *rt = create_on(1);
+    volt_time start = volt_now();
+    CHECK_EQ(volt_test_hold(rt, 1), 0);
+    volt__test_clock_move(start + VOLT_S(1));
+    CHECK_EQ(volt_now(), start);
+    CHECK_EQ(volt_test_hold(rt, 0), 0);
+    volt__test_clock_move(start + VOLT_S(1));
+    CHECK_EQ(volt_now(), start + VOLT_S(1));
+    destroy(rt);
+}
 TEST(clock_of_a_guest_moves_by_advance_only) {
     volt_config c = test_config(1);
     volt_rt *rt = NULL;
@@ -315,6 +330,86 @@ TEST(clock_of_a_guest_moves_by_advance_only) {
     CHECK(volt_now() >= start + VOLT_S(10));
     destroy(rt);
 }
+
+// ---- tasks that keep a worker busy, so that the clock stands still
+
+// Each item of a queue of work makes two more, as long as there are few. Older tasks, in the
+// overflow queue, have their turn all the same.
+enum { ITEMS = 3000, OLDER = 30, MOST_ITEMS = 20000000 };
+typedef struct {
+    int n_alive, n_polls, n_older;
+} mill;
+typedef struct {
+    volt_frame frame;
+    mill *m;
+} item;
+static volt_poll older_run(volt_cx *cx, void *arg) {
+    item *i = (item *)arg;
+    VOLT_BEGIN(cx, i);
+    i->m->n_older++;
+    VOLT_END(0);
+}
+static volt_poll item_run(volt_cx *cx, void *arg) {
+    item *i = (item *)arg;
+    VOLT_BEGIN(cx, i);
+    mill *m = i->m;
+    m->n_alive--;
+    m->n_polls++;
+    for (int k = 0; k < 2; k++) {
+        if (m->n_older == OLDER || m->n_polls > MOST_ITEMS || m->n_alive >= ITEMS) break;
+        m->n_alive++;
+        SPAWN(NULL, item_run, (item){ .m = m });
+    }
+    VOLT_END(0);
+}
+ROOT_TEST_1(older_tasks_have_their_turn_while_the_clock_stands_still, { mill m; int i; }) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < ITEMS; s->i++) {
+        int is_older = s->i % (ITEMS / OLDER) == 50;
+        s->m.n_alive += !is_older;
+        SPAWN(NULL, is_older ? older_run : item_run, (item){ .m = &s->m });
+    }
+    while (s->m.n_older < OLDER && s->m.n_polls <= MOST_ITEMS) VOLT_AWAIT(volt_yield(cx));
+    CHECK_EQ(s->m.n_older, OLDER);
+    while (s->m.n_alive > 0) VOLT_AWAIT(volt_yield(cx));
+    VOLT_END(0);
+}
+
+// ---- the bucket of examples/16_limits.c
+
+typedef struct {
+    volt_frame frame;
+    request r;
+    volt_sem *bucket;
+    int *n_passed, rc;
+} requester;
+static volt_poll requester_run(volt_cx *cx, void *arg) {
+    requester *r = (requester *)arg;
+    VOLT_BEGIN(cx, r);
+    r->r = (request){ .bucket = r->bucket };
+    VOLT_AWAIT(r->rc, request_run(cx, &r->r));
+    *r->n_passed += r->rc == 0;
+    VOLT_END(r->rc);
+}
+// A second in which nothing runs adds as many permits as the bucket holds.
+ROOT_TEST_1(stall_adds_one_bucket_of_permits, { rate r; volt_group g; int i, n_passed, rc; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(rate_start(cx, &s->r), 0);
+    for (s->i = 0; s->i < 10 * BURST; s->i++)
+        GROUP_SPAWN(&s->g, requester_run,
+                    (requester){ .bucket = &s->r.bucket, .n_passed = &s->n_passed });
+    while (s->n_passed < BURST) VOLT_AWAIT(volt_yield(cx));
+    CHECK_EQ(volt_test_hold(cx->rt_, 1), 0);
+    CHECK_EQ(volt_test_advance(cx->rt_, VOLT_S(1)), 0);
+    for (s->i = 0; s->i < 2000; s->i++) VOLT_AWAIT(volt_yield(cx));
+    CHECK_EQ(s->n_passed, 2 * BURST);
+    CHECK_EQ(volt_test_hold(cx->rt_, 0), 0);
+    volt_cancel(&s->r.refilling);
+    VOLT_AWAIT(volt_join(cx, &s->r.refilling));
+    VOLT_AWAIT(volt_group_close(cx, &s->g));
+    VOLT_END(0);
+}
+
 TEST_OF_THREADS(test_clock_refuses_a_second_worker) {
     volt_config c = test_config(2);
     volt_rt *rt = NULL;

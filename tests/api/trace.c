@@ -278,7 +278,7 @@ TEST_OF_THREADS(events_name_task_await_and_worker) {
             continue;
         }
         CHECK(e->name && strcmp(e->name, "yields_run") == 0);
-        CHECK(e->task >> 32 > 0);
+        CHECK(e->task >> 16 > 0);
         if (!task) task = e->task;
         CHECK_EQ(e->task, task);
         if (e->kind == VOLT_TRACE_POLL) {
@@ -311,8 +311,8 @@ TEST_OF_THREADS(trace_events_and_dumps_number_tasks_alike) {
     for (uint32_t i = 0; i < t.n; i++) {
         uint64_t task = t.event[i].task;
         if (!t.event[i].name) continue;
-        snprintf(want, sizeof want, "task %u.%u napper_run,", (unsigned)(task >> 32),
-                 (unsigned)task);
+        snprintf(want, sizeof want, "task %u.%u napper_run,", (unsigned)(task >> 16),
+                 (unsigned)task & 0xffff);
         CHECK_EQ(count(&s, want), 1);
         n_named++;
     }

@@ -136,3 +136,27 @@ SCENARIO(guest_shut_down_beside_a_step) {
     vmc_join(t);
     end_guest();
 }
+// The application asks for the time of its next step, and waits for the descriptor if there is
+// none, while another thread shuts down: it gets to know the end.
+static void ask_to_the_end(void *unused) {
+    struct epoll_event ev;
+    (void)unused;
+    for (int rc = 0; rc != -ESHUTDOWN;) {
+        volt_time at = volt_rt_deadline(rt);
+        VMC_ASSERT(at == 0 || at == VOLT_NEVER);
+        // 0 if the other thread has taken the event
+        if (at == VOLT_NEVER) VMC_ASSERT(VOLT_EPOLL_WAIT(volt_rt_fd(rt), &ev, 1, -1) >= 0);
+        rc = volt_rt_step(rt, 0);
+        vmc_assume(rc != -EBUSY); // the other thread is about to leave
+    }
+}
+SCENARIO(guest_asked_beside_a_shutdown, .class = VMC_BOUNDED, .preemptions = 2) {
+    static item i;
+    make_guest();
+    rt->cfg.guest_is_asked = 1;
+    spawn(&i);
+    int t = vmc_spawn(ask_to_the_end, NULL);
+    VMC_ASSERT(volt_shutdown(rt, VOLT_NEVER) == 0);
+    vmc_join(t);
+    VMC_ASSERT(volt_destroy(rt) == 0);
+}

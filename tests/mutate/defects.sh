@@ -100,8 +100,8 @@ else
         [ ! -e "$here/../\$d/\$file" ] || cp "$here/../\$d/\$file" "\$1/tests"
     done
 fi || exit 1
-$CC -std=gnu11 -gdwarf-4 -O1 -w -pthread \$(cat "\$1/flags") -I"\$1" -I"$here/../lib" \
-    "\$1/tests/\$file" -o "\$1/run" >"\$1/log" 2>&1
+$CC -std=gnu11 -gdwarf-4 -O1 -w -pthread \$(cat "\$1/flags") \
+    -I"\$1" -I"$here/../lib" -I"$here/../.." "\$1/tests/\$file" -o "\$1/run" >"\$1/log" 2>&1
 rc=\$?
 rm -rf "\$1/tests"
 exit \$rc
