@@ -612,18 +612,18 @@ static volt_rt *create_guest(void) {
 }
 // Each step begins with the lane, or ends one poll later.
 TEST(urgent_task_keeps_its_share_in_short_steps_of_a_guest) {
-    enum { OTHERS = 20, POLLS = 900, N = OTHERS + 1 };
-    static int order[N * POLLS];
+    enum { OTHERS = 20, LEAST_POLLS = 900, N = OTHERS + 1 };
+    static int order[N * LEAST_POLLS];
     static const uint32_t sizes[] = { 1, 2, 3, 8, 9, 64 };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         volt_rt *rt = create_guest();
         int n = 0, run = 0;
         for (int k = 0; k < N; k++) {
-            entrant e = { .order = order, .n = &n, .number = k == 0, .n_polls = POLLS };
+            entrant e = { .order = order, .n = &n, .number = k == 0, .n_polls = LEAST_POLLS };
             CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, k == 0 ? &urgent : NULL, NULL, entrant_run, e), 0);
         }
-        while (n < POLLS) CHECK(volt_rt_step(rt, sizes[i]) >= 0);
-        for (int k = 0; k < POLLS; k++) {
+        while (n < LEAST_POLLS) CHECK(volt_rt_step(rt, sizes[i]) >= 0);
+        for (int k = 0; k < LEAST_POLLS; k++) {
             if (!order[k]) CHECK(k < 9 || run == 8); // only after eight urgent ones
             run = order[k] ? run + 1 : 0;
             CHECK(run <= 8);

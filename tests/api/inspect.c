@@ -648,16 +648,17 @@ static volt_poll spawns_stays(volt_cx *cx, void *arg) {
     VOLT_AWAIT(o->rc, volt_token_wait(cx, &o->s->stop)); // else its worker may trim its slabs
     VOLT_END(0);
 }
-static uint32_t count_made(volt_rt *rt) {
+static uint64_t count_made(volt_rt *rt) {
     volt__lock(&rt->slabs.lock);
-    uint32_t n = rt->slabs.n_created;
+    uint64_t n = rt->slabs.n_created;
     volt__unlock(&rt->slabs.lock);
     return n;
 }
 static int put_and_shrink(void *user, const char *text, size_t len) {
     shrinker *s = (shrinker *)user;
     if (!s->is_changed++) {
-        uint32_t gone = count_gone(s->rt), made = count_made(s->rt);
+        uint32_t gone = count_gone(s->rt);
+        uint64_t made = count_made(s->rt);
         volt_token_cancel(&s->early);
         UNTIL(count_gone(s->rt) - gone >= VOLT__DUMP_BATCH);
         CHECK_EQ(count_made(s->rt), made);

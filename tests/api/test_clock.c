@@ -5,6 +5,7 @@
 #include "volt.h"
 #include "test.h"
 #include "tasks.h"
+int limits_main(void);
 #define main limits_main
 #include "examples/16_limits.c"
 #undef main
