@@ -322,44 +322,6 @@ TEST_OF_THREADS(bound_and_urgent_tasks_leave_timers_their_turn) {
 
 // ---- misuse and limits
 
-// In the order in which they become runnable, whatever the number of workers.
-enum { CALLERS = 6 };
-typedef struct {
-    volt_frame frame;
-    int *order, *n;
-    int number;
-} caller;
-static volt_poll caller_run(volt_cx *cx, void *arg) {
-    caller *c = (caller *)arg;
-    VOLT_BEGIN(cx, c);
-    c->order[(*c->n)++] = c->number;
-    VOLT_END(0);
-}
-typedef struct {
-    volt_frame frame;
-    volt_group g;
-    int order[CALLERS], i, n, rc;
-} queue;
-static volt_poll queue_run(volt_cx *cx, void *arg) {
-    queue *q = (queue *)arg;
-    const volt_spawn_options o = bound_to(0);
-    VOLT_BEGIN(cx, q);
-    for (q->i = 0; q->i < CALLERS; q->i++) {
-        caller c = { .order = q->order, .n = &q->n, .number = q->i };
-        CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, &o, &q->g, caller_run, c), 0);
-    }
-    VOLT_AWAIT(q->rc, volt_group_wait(cx, &q->g));
-    VOLT_END(q->rc);
-}
-TEST_OF_THREADS(bound_tasks_run_in_the_order_in_which_they_become_runnable) {
-    for (uint32_t workers = 1; workers <= 2; workers++) {
-        queue q;
-        memset(&q, 0, sizeof q);
-        CHECK_EQ(run_started(workers, queue_run, &q), 0);
-        for (int i = 0; i < CALLERS; i++) CHECK_EQ(q.order[i], i);
-    }
-}
-
 ROOT_TEST_1(worker_that_was_not_started_refuses_bound_tasks, { volt_handle h; int rc; }) {
     VOLT_BEGIN(cx, s);
     volt_spawn_options o = bound_to(1), both = { .is_bound = 1, .is_urgent = 1 };
@@ -517,7 +479,7 @@ TEST(dump_shows_tags) {
     destroy(rt);
 }
 
-// ---- urgent tasks
+// ---- the order of polls, urgent tasks
 
 typedef struct {
     volt_frame frame;
@@ -533,6 +495,32 @@ static volt_poll entrant_run(volt_cx *cx, void *arg) {
         VOLT_AWAIT(volt_yield(cx));
     }
     VOLT_END(0);
+}
+// Bound tasks run in that order whatever the number of workers.
+enum { CALLERS = 6 };
+typedef struct {
+    volt_frame frame;
+    volt_group g;
+    int order[CALLERS], i, n, rc;
+} queue;
+static volt_poll queue_run(volt_cx *cx, void *arg) {
+    queue *q = (queue *)arg;
+    const volt_spawn_options o = bound_to(0);
+    VOLT_BEGIN(cx, q);
+    for (q->i = 0; q->i < CALLERS; q->i++) {
+        entrant e = { .order = q->order, .n = &q->n, .number = q->i, .n_polls = 1 };
+        CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, &o, &q->g, entrant_run, e), 0);
+    }
+    VOLT_AWAIT(q->rc, volt_group_wait(cx, &q->g));
+    VOLT_END(q->rc);
+}
+TEST_OF_THREADS(bound_tasks_run_in_the_order_in_which_they_become_runnable) {
+    for (uint32_t workers = 1; workers <= 2; workers++) {
+        queue q;
+        memset(&q, 0, sizeof q);
+        CHECK_EQ(run_started(workers, queue_run, &q), 0);
+        for (int i = 0; i < CALLERS; i++) CHECK_EQ(q.order[i], i);
+    }
 }
 enum { QUEUED = 60 };
 ROOT_TEST_1(urgent_task_runs_before_queued_ones, {
@@ -628,9 +616,7 @@ TEST(urgent_task_keeps_its_share_in_short_steps_of_a_guest) {
             run = order[k] ? run + 1 : 0;
             CHECK(run <= 8);
         }
-        while (volt_shutdown(rt, VOLT_NEVER) != 0) {}
-        CHECK_EQ(volt_destroy(rt), 0);
-        test_check_heap();
+        destroy(rt);
     }
 }
 // The timers that expire during the sleep fill the ring.
