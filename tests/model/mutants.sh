@@ -16,46 +16,15 @@ rm -rf "$out"
 mkdir -p "$out"
 
 # mutants.txt -> one directory each, with the changed volt.h, the scenario and, if any, the reason.
-awk -v out="$out" -v only=" $* " -v applies_only="${APPLY:-}" '
-function put(file, what) { print what > (out "/" name "/" file); close(out "/" name "/" file) }
-function finish(    i, k, n, from, at) {
-    if (name == "" || (only != "  " && !index(only, " " name " "))) return
-    system("mkdir -p " out "/" name)
+awk -v out="$out" -v only=" $* " -v applies_only="${APPLY:-}" "$(cat "$here/../lib/edits.awk")"'
+function finish() {
+    if (!is_chosen()) return
     put("scenario", scenario)
     if (reason != "") put("survives", reason)
-    if (name in done) { put("broken", "two have this name"); return }
-    done[name] = 1
-    for (i = 1; i <= n_lines; i++) text[i] = line[i]
-    for (k = 1; k <= n_edits; k++) {
-        from = 1
-        if (after[k] != "") {
-            for (from = 1; from <= n_lines && !index(line[from], after[k]); from++) {}
-        }
-        n = 0
-        for (i = from; i <= n_lines; i++)
-            if (index(text[i], old[k]) && (after[k] == "" || n == 0)) { at = i; n++ }
-        if (n != 1) {
-            put("broken", "its line is " (n ? n " times" : "not") " in volt.h: " old[k])
-            return
-        }
-        n = index(text[at], old[k])
-        if (old[k] ~ /\/\// && new[k] !~ /\/\// && n + length(old[k]) <= length(text[at])) {
-            put("broken", "it cuts a comment of volt.h: " old[k])
-            return
-        }
-        text[at] = substr(text[at], 1, n - 1) new[k] substr(text[at], n + length(old[k]))
-    }
-    if (applies_only) return
-    for (i = 1; i <= n_lines; i++) print text[i] > (out "/" name "/volt.h")
-    close(out "/" name "/volt.h")
+    apply()
 }
-FNR == NR { line[FNR] = $0; n_lines = FNR; next }
-/^mutant / { finish(); name = $2; scenario = $3; at_line = reason = ""; n_edits = 0 }
+/^mutant / { finish(); begin(); name = $2; scenario = $3; reason = "" }
 /^survives / { reason = substr($0, 10) }
-/^@ / { at_line = substr($0, 3) }
-/^- / { old[++n_edits] = substr($0, 3); new[n_edits] = ""; after[n_edits] = at_line; at_line = "" }
-/^\+ / { new[n_edits] = substr($0, 3) }
-END { finish() }
 ' "$here/../../volt.h" "$here"/mutants*.txt
 
 if [ -n "${APPLY:-}" ]; then

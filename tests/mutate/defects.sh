@@ -16,46 +16,16 @@ rm -rf "$out"
 mkdir -p "$out"
 
 # defects.txt -> one directory each, with the changed volt.h, the program and the test.
-awk -v out="$out" -v only=" $* " '
-function put(file, what) { print what > (out "/" name "/" file); close(out "/" name "/" file) }
-function finish(    i, k, n, from, at) {
-    if (name == "" || (only != "  " && !index(only, " " name " "))) return
-    system("mkdir -p " out "/" name)
+awk -v out="$out" -v only=" $* " -v applies_only="${APPLY:-}" "$(cat "$here/../lib/edits.awk")"'
+function finish() {
+    if (!is_chosen()) return
     put("test", program " " test)
     put("flags", flags)
-    if (name in done) { put("broken", "two have this name"); return }
-    done[name] = 1
-    for (i = 1; i <= n_lines; i++) text[i] = line[i]
-    for (k = 1; k <= n_edits; k++) {
-        from = 1
-        if (after[k] != "") {
-            for (from = 1; from <= n_lines && !index(line[from], after[k]); from++) {}
-        }
-        n = 0
-        for (i = from; i <= n_lines; i++)
-            if (index(text[i], old[k]) && (after[k] == "" || n == 0)) { at = i; n++ }
-        if (n != 1) {
-            put("broken", "its line is " (n ? n " times" : "not") " in volt.h: " old[k])
-            return
-        }
-        n = index(text[at], old[k])
-        if (old[k] ~ /\/\// && new[k] !~ /\/\// && n + length(old[k]) <= length(text[at])) {
-            put("broken", "it cuts a comment of volt.h: " old[k])
-            return
-        }
-        text[at] = substr(text[at], 1, n - 1) new[k] substr(text[at], n + length(old[k]))
-    }
-    for (i = 1; i <= n_lines; i++) print text[i] > (out "/" name "/volt.h")
-    close(out "/" name "/volt.h")
+    apply()
 }
-FNR == NR { line[FNR] = $0; n_lines = FNR; next }
-/^defect / { finish(); name = $2; program = test = flags = at_line = ""; n_edits = 0 }
+/^defect / { finish(); begin(); name = $2; program = test = flags = "" }
 /^in / { program = $2; test = $3 }
 /^with / { flags = substr($0, 6) }
-/^@ / { at_line = substr($0, 3) }
-/^- / { old[++n_edits] = substr($0, 3); new[n_edits] = ""; after[n_edits] = at_line; at_line = "" }
-/^\+ / { new[n_edits] = substr($0, 3) }
-END { finish() }
 ' "$here/../../volt.h" "$here/defects.txt"
 
 # source_of PROGRAM  test_chan is made from tests/api/chan.c.
@@ -83,7 +53,6 @@ if [ -n "${APPLY:-}" ]; then
         is_there "$program" "$test" || why="no test $test in $program"
         passed=$((passed + 1))
         [ -z "$why" ] || { failed=$((failed + 1)); echo "FAIL $(basename "$d") $why"; }
-        rm -f "$d/volt.h"
     done
     echo "defects: $((passed - failed)) fit, $failed do not"
     [ "$passed" -gt 0 ] && [ "$failed" = 0 ]
