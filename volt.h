@@ -159,7 +159,7 @@
 //   -EBADMSG      volt_read_record: a negative length
 //   -EOPNOTSUPP   volt_stream_ready, volt_reader_ready: the stream has no such wait
 //   -ENOTSOCK     an operation of sockets on another file
-//   -ESRCH        volt_process_signal: the process has ended
+//   -ESRCH        volt_process_signal: the process was collected
 //   -ENODEV       an address with an interface that does not exist
 //   -EOVERFLOW    more permits, members or entries than can be counted. volt_sub_recv: messages
 //                 were lost. Files: an offset beyond the off_t of the C library
@@ -191,12 +191,13 @@
 // ---- cancellation
 // Cancellation is cooperative and level-triggered. After volt_cancel, an expired volt_within, a
 // cancelled token under volt_with_token or a lost VOLT_SELECT, each await in that scope gives
-// -ECANCELED, until the outermost function of the scope has returned. No function is ended from
-// outside. An await that gives -ECANCELED has consumed nothing, but for the exceptions under
-// "results". The task to join, the bytes to read and the connection to accept remain for the next
-// await; volt_connect closes the socket that it has opened. So each loop around awaits needs a way
-// out on negative results. A loop that checks only for success will spin: after cancellation every
-// await fails at once, and a select fires no arm.
+// -ECANCELED, until the outermost function of the scope has returned. (Only reads and puts that the
+// buffer of a volt_reader or volt_writer serves still succeed.) No function is ended from outside.
+// An await that gives -ECANCELED has consumed nothing, but for the exceptions under "results". The
+// task to join, the bytes to read and the connection to accept remain for the next await;
+// volt_connect closes the socket that it has opened. So each loop around awaits needs a way out on
+// negative results. A loop that checks only for success will spin: after cancellation every await
+// fails at once, and a select fires no arm.
 //
 //   volt_cancel          one task          volt_shutdown       every task of the runtime
 //   volt_group_cancel    the children      volt_within, volt_before, VOLT_SELECT   inner polls
@@ -421,13 +422,13 @@
 // its state; in a group 32 more, with options or a tag 48; all rounded up to a size class, by a
 // quarter at most. Slots come from slabs of 64 KiB; each worker has a set of slabs per size, and 4
 // further sets serve spawns from outside. A worker returns an empty slab to the system after two
-// trims, one second apart, in which it was not needed; it trims only while it works, and keeps one
-// slab of each size. A state of more than about 8,000 bytes has a mapping of its own, so that its
-// spawn costs a system call: keep large buffers apart. Waits, wake-ups, timers and readiness
-// allocate nothing. Each descriptor number in use takes 64 bytes of a table, in pages of 64. A
-// runtime takes about 30 KiB, 8 KiB and a thread stack per worker, 2 descriptors per worker, 1 for
-// the watchdog if there are several workers, and 1 more for a guest. The hook .alloc is called by
-// any thread, but never under a lock.
+// trims, one second apart, in which it was not needed; it trims only while it works, also the sets
+// for spawns from outside, and keeps one slab of each size. A state of more than about 8,000 bytes
+// has a mapping of its own, so that its spawn costs a system call: keep large buffers apart. Waits,
+// wake-ups, timers and readiness allocate nothing. Each descriptor number in use takes 64 bytes of
+// a table, in pages of 64. A runtime takes about 30 KiB, 12 KiB and a thread stack per worker, 2
+// descriptors per worker, 1 for the watchdog if there are several workers, and 1 more for a guest.
+// The hook .alloc is called by any thread; see "hooks" below.
 //
 // ---- system calls, other than the one that a function is named after
 //   all workers idle    none
@@ -472,15 +473,16 @@
 // ---- limits
 // A poll that computes or blocks for long holds up its worker. An idle worker takes over its
 // descriptors, timers and queued tasks, but for bound ones, within 2 ms; it cannot if there is one
-// worker, or if all are stuck. A file on a disk is always ready: volt_read would block the worker,
-// volt_file_pread does not. A runtime has at most 1024 workers (more: -EINVAL), and descriptor
-// numbers below 4,194,304 (others: -EBADF). One await has at most 200 arms, a task 253 nested
-// shields and 65535 simultaneous waits (each child of volt_join_all counts); one more stops the
-// program. A hand-written poll function that calls operations of volt must be awaited by a function
-// with VOLT_BEGIN. There is no io_uring backend, and no Windows, macOS or BSD. There is no TLS
-// either: examples/adapters/volt_openssl.h and volt_mbedtls.h make it a volt_stream. A child that
-// must end with its parent has to do so itself: PR_SET_PDEATHSIG would follow the pool thread that
-// has started it.
+// worker, or if all are stuck. Nor does it for a guest that is parked, while its application does
+// not make the step that is due. A file on a disk is always ready: volt_read would block the
+// worker, volt_file_pread does not. A runtime has at most 1024 workers (more: -EINVAL), and
+// descriptor numbers below 4,194,304 (others: -EBADF). One await has at most 200 arms, a task 253
+// nested shields and 65535 simultaneous waits (each child of volt_join_all counts); one more stops
+// the program. A hand-written poll function that calls operations of volt must be awaited by a
+// function with VOLT_BEGIN. There is no io_uring backend, and no Windows, macOS or BSD. There is no
+// TLS either: examples/adapters/volt_openssl.h and volt_mbedtls.h make it a volt_stream. A child
+// that must end with its parent has to do so itself: PR_SET_PDEATHSIG would follow the pool thread
+// that has started it.
 //
 // ---- input and output: which function for which purpose
 //   bytes of a socket, pipe, terminal    volt_read, volt_write, their _exact and _all forms
@@ -574,7 +576,8 @@
 // functions that take a volt_rt give -ECHILD or do nothing, wake-ups do nothing, and volt_rt_close
 // only closes, so that the parent is not disturbed. Functions that take a lock (volt_token_*,
 // volt_group_cancel, with VOLT_TEST_CLOCK also volt_now) may hang. A child forked by a task must
-// call exec or _exit before the poll returns; tasks that it spawns never run.
+// call exec or _exit before the poll returns; tasks that it spawns never run, and it must not pass
+// its volt_cx on: volt_close(cx), for example, would change the epoll instance of the parent.
 //
 // ---- a program that is stuck
 //  1. Set .log (volt_log_stderr). It names, with its line, a task that ignores its cancellation,
@@ -1198,7 +1201,7 @@ typedef struct volt_file_op {
     volt_job job_;
     int kind_, fd_, flags_;
     unsigned mode_, is_run_; // is_run: of a close
-    unsigned waits_; // waits: the file system has no reads that do not wait
+    unsigned known_, waits_; // known: 1 + the last descriptor read; waits: all reads of it may wait
     const char *path_, *to_;
     void *buf_;
     size_t len_;
@@ -1516,7 +1519,8 @@ typedef struct volt_pollev {
 } volt_pollev;
 
 // ---- hooks and trace events
-// Hooks may be called by any thread, but never under a lock of volt. `user` is passed to each call.
+// Hooks may be called by any thread, but never under a lock of volt that a spawn, a wake-up or a
+// release would take. They make no step of a guest, and no shutdown. `user` is passed to each call.
 
 // Both functions must be set, or neither. The default maps whole pages, by mmap(2).
 typedef struct volt_allocator {
@@ -1634,8 +1638,8 @@ typedef struct volt_health_report {
 // Choices for one task, see volt_spawn_with. Zeroed memory gives those of volt_spawn.
 typedef struct volt_spawn_options {
     // 1: only worker `worker` polls the task. The bound tasks of a worker run in the order in which
-    // they become runnable; see "order and placement" in >>manual. With VOLT_SINGLE_THREAD no
-    // effect: one worker polls all tasks
+    // they become runnable; see "order and placement" in >>manual. With VOLT_SINGLE_THREAD one
+    // worker polls all tasks, in their usual order
     uint32_t is_bound;
     // index of that worker, which must have been started: with .start_all_workers all are, unless
     // a thread could not be started, which is logged
@@ -1667,8 +1671,8 @@ typedef struct volt_config {
     // number of leaves that may complete in one poll before the task must yield, at most 65535. 0
     // means 128
     uint32_t budget;
-    // most polls of a worker between two checks for events and timers, at most 1000000. 0 means
-    // 255
+    // most polls of a worker between two checks for events and timers, at most 1000000; urgent
+    // tasks may add up to 18. 0 means 255
     uint32_t event_interval;
     // bytes of stack of each worker thread and pool thread, at least 65536. 0 means 262144
     uint32_t stack_size;
@@ -2102,22 +2106,25 @@ VOLT_API int volt_create(const volt_config *config_or_null, volt_rt **out);
 //   memory : one slot. `state` remains the caller's
 VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state);
 // Refuses new tasks, cancels all tasks, and waits until they have ended. May be called again. For
-// a guest it makes the steps itself, whenever no other thread is inside one.
+// a guest it makes the steps itself, whenever no other thread is inside one; so its thread then
+// polls the tasks that are bound to worker 0, too.
 //   where  : any thread. On a worker, of any runtime, it only begins the shutdown
 //   returns: 0 | after `at_most`, the number of tasks that have not ended; the first 16 are logged
 //            with file:line. If all have ended: 1 while a worker, or a guest without steps, has not
 //            stopped; then the number of detached calls and abandoned lookups that still run |
 //            -EINPROGRESS on a worker | -ECHILD in a forked child
 VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most);
-// Frees the runtime. Waits for threads that are about to leave a call on it.
+// Frees the runtime. Waits for other threads that are about to leave a spawn, a wake-up, a release
+// of a handle or a volt_shutdown on it.
 //   where  : any thread, after volt_shutdown has returned 0
 //   returns: 0 | -EBUSY if the shutdown is not complete, a thread is inside volt_rt_step, or a
 //            handle or waker of a task is held | -ECHILD in a forked child
 VOLT_API int volt_destroy(volt_rt *rt);
 // The descriptor of a guest. A runtime with .is_guest has no thread for worker 0: the application
 // adds this descriptor to its event loop, and calls volt_rt_step whenever the descriptor is
-// readable, which it is if a task or a timer is due (but see .guest_is_asked). It is an epoll
-// instance, and may be waited on, for reading only, by poll(2), select(2) or another epoll.
+// readable, which it is if a task or a timer is due (but see .guest_is_asked), and while other
+// workers are awake and may have to be rescued. It is an epoll instance, and may be waited on, for
+// reading only, by poll(2), select(2) or another epoll.
 //   where  : any thread
 //   returns: the descriptor, which the runtime closes | -EINVAL without .is_guest
 VOLT_API int volt_rt_fd(const volt_rt *rt);
@@ -2131,8 +2138,8 @@ VOLT_API int volt_rt_fd(const volt_rt *rt);
 VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls);
 // The time of the next step, for event loops that wait with a time limit in place of the
 // descriptor: the earliest deadline of the guest, or an earlier time if that is far away.
-//   where  : any thread, but not while a thread is inside volt_rt_step; with .guest_is_asked only
-//            the thread that makes the steps
+//   where  : any thread, but not while a thread is inside volt_rt_step or this function; with
+//            .guest_is_asked only the thread that makes the steps
 //   returns: an absolute time | 0 if a step is due now | VOLT_NEVER if no timer is set, without
 //            .is_guest, in a forked child, or while another thread makes the steps, in
 //            volt_shutdown, after which the descriptor is readable
@@ -2309,7 +2316,7 @@ VOLT_API VOLT_POLL volt_join(volt_cx *cx, volt_handle *h);
 // slot has fewer, the program stops.
 VOLT_API VOLT_POLL volt_join_state(volt_cx *cx, volt_handle *h, void *state, size_t size);
 // Takes the result if the task has ended. result NULL: the result is dropped.
-//   where  : any thread
+//   where  : any thread, but not while a join by the same handle waits, not even in another arm
 //   returns: 0 with the result in *result, and *h cleared | -EAGAIN if the task has not ended |
 //            -EINVAL if the handle is empty
 VOLT_API int volt_try_join(volt_handle *h, int64_t *result);
@@ -2324,7 +2331,7 @@ VOLT_API int volt_join_sync(volt_handle *h, volt_time at_most, int64_t *result);
 //            volt_join_state, volt_try_join, volt_join_sync or volt_detach of the same handle
 VOLT_API void volt_cancel(const volt_handle *h);
 // Releases and clears the handle. The task runs on. Does nothing if the handle is empty.
-//   where  : any thread
+//   where  : as volt_try_join
 VOLT_API void volt_detach(volt_handle *h);
 // Returns 1 if the handle refers to a task, 0 if it is empty.
 static inline int volt_handle_is_set(const volt_handle *h) { return h->task_ != NULL; }
@@ -2445,8 +2452,8 @@ VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *arg), void *arg);
 //   returns: a descriptor, for the volt_file_ functions only
 VOLT_API VOLT_POLL volt_file_open(volt_cx *cx, volt_file_op *op, const char *path, int flags,
                                   unsigned mode);
-// Reads `len` bytes at `offset`, fewer only at the end of the file. Cached data is read in place,
-// without a pool thread, where the kernel has such reads (Linux 4.14).
+// Reads `len` bytes at `offset`, fewer only at the end of the file. Up to 1 MiB of cached data is
+// read in place, without a pool thread, where the kernel has such reads (Linux 4.14).
 //   returns: the number of bytes
 VOLT_API VOLT_POLL volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t len,
                                    int64_t offset);
@@ -2520,9 +2527,9 @@ VOLT_API int volt_dir_next(const void *buf, size_t len, size_t *at, volt_dir_ent
 // first negative result is kept, for volt_group_wait.
 //   where  : any thread, before the first spawn
 VOLT_API void volt_group_collect(volt_group *g);
-// Makes the group cancel its other children when one of them ends with a negative result. From then
-// on spawns into the group give -ECANCELED, until a volt_group_wait has returned that result or the
-// group was closed.
+// Makes the group cancel its other children when one of them ends with a negative result, which may
+// be the -ECANCELED of a child that was cancelled alone. From then on spawns into the group give
+// -ECANCELED, until a volt_group_wait has returned that result or the group was closed.
 //   where  : any thread, before the first spawn
 VOLT_API void volt_group_fail_together(volt_group *g);
 // Waits until all children have ended. If the wait is cancelled, the children run on.
@@ -2531,7 +2538,8 @@ VOLT_API VOLT_POLL volt_group_wait(volt_cx *cx, volt_group *g);
 // Waits for the next result, in order of completion. *id becomes the number of that spawn, counted
 // from 0, and from 0 again after a volt_group_close; id NULL: not wanted.
 //   returns: the result of a child | -ENOENT if no child and no result is left | -EINVAL without
-//            volt_group_collect
+//            volt_group_collect. *id is written for the result of a child alone, which may be one
+//            of these numbers, too
 VOLT_API VOLT_POLL volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id);
 // Takes the next result without waiting.
 //   where  : the owner
@@ -2639,7 +2647,8 @@ VOLT_API VOLT_POLL volt_interval_next(volt_cx *cx, volt_interval *iv);
 // that do not wait may be called by any thread.
 //
 // Waits are served in order of arrival, except those for a mutex and a once, and the relocking of a
-// condition variable. The turn of a wait that is cancelled passes to the next.
+// condition variable, and those that volt_notify_last wakes. The turn of a wait that is cancelled
+// passes to the next.
 //
 // A caller that a wait or a `try_` function has let through, by any result but -EAGAIN,
 // -ECANCELED, -ETIMEDOUT, -EDEADLK and -EINVAL, may free the object, if no other caller will use
@@ -2759,7 +2768,7 @@ VOLT_API VOLT__MUST int volt_notify_try_wait(volt_notify *notify);
 VOLT_API VOLT__MUST int volt_notify_wait_sync(volt_notify *notify, volt_time at_most);
 // Notifies one wait, the one that began first or the one that began last; or all waits that have
 // begun, without keeping a notification for a later one. If a notified wait is cancelled, its
-// notification passes to the next waiter from the same end.
+// notification passes to the next waiter from the same end, or is kept if there is none.
 VOLT_API void volt_notify_one(volt_notify *notify);
 VOLT_API void volt_notify_last(volt_notify *notify);
 VOLT_API void volt_notify_all(volt_notify *notify);
@@ -2811,9 +2820,11 @@ VOLT_API void volt_cond_broadcast(volt_cond *c);
 // A rendezvous has no buffer. A send returns 0 once a receiver has the message in its own memory,
 // and the waits of both end at that moment: an arm of a select whose wait ends so wins its select,
 // and a wait that is cancelled later returns its result, not -ECANCELED. A try_recv takes the
-// message of a waiting sender, a try_send passes its message to a waiting receiver. Two arms of
-// one select do not meet, but a wait inside an async function that is an arm can be met by another
-// arm. The channel may be freed only when the calls of both sides have returned.
+// message of a waiting sender, a try_send passes its message to a waiting receiver. Two arms of one
+// select do not meet, but a wait inside an async function that is an arm can be met by another arm.
+// An arm cannot be met while its select is being polled: a `try_` function then gives -EAGAIN, and
+// a wait that comes later may be served before that arm. The channel may be freed only when the
+// calls of both sides have returned.
 
 // Initialises a channel over a buffer of `cap` elements of `elem` bytes each, as VOLT_CHAN_INIT
 // does. cap 0: a rendezvous, whose buffer has one element.
@@ -2839,7 +2850,8 @@ VOLT_API VOLT__MUST int volt_chan_try_send(volt_chan *c, const void *v, size_t s
 VOLT_API VOLT__MUST int volt_chan_send_sync(volt_chan *c, const void *v, size_t size,
                                             volt_time at_most);
 // Sends a copy of *v without waiting, also ahead of sends that wait. If no slot is free, it
-// replaces the oldest message, which is copied to *old; NULL: not wanted.
+// replaces the oldest message, which is copied to *old; NULL: not wanted. *old is memory apart from
+// *v.
 //   returns: 0 | 1 if it has replaced a message | -EPIPE | -EINVAL as volt_chan_send | -EAGAIN if
 //            each message is on its way to a receiver already, if all slots are reserved, or in a
 //            rendezvous if no receiver waits
@@ -2979,12 +2991,14 @@ VOLT_API void volt_bcast_retain(volt_bcast *b);
 VOLT_API void volt_bcast_release(volt_bcast *b);
 // The number of subscriptions that are open.
 VOLT_API uint32_t volt_bcast_subs(volt_bcast *b);
-// Waits until no subscription is open: for a sender whose messages are then no longer wanted.
+// Waits until no subscription is open: for a sender whose messages are then no longer wanted. Waits
+// on if one is opened before the task runs again.
 //   returns: 0
 VOLT_API VOLT_POLL volt_bcast_wait_no_subs(volt_cx *cx, volt_bcast *b);
 VOLT_API VOLT__MUST int volt_bcast_wait_no_subs_sync(volt_bcast *b, volt_time at_most);
 // Opens a subscription, which receives the messages that are sent from now on; or closes it, which
-// does nothing if it is not open. A volt_sub is for one task or thread at a time.
+// does nothing if it is not open. One that is open must be closed before it is opened again. A
+// volt_sub is for one task or thread at a time.
 //   memory : *b must exist until the subscription is closed
 VOLT_API void volt_sub_open(volt_sub *s, volt_bcast *b);
 VOLT_API void volt_sub_close(volt_sub *s);
@@ -3144,7 +3158,8 @@ VOLT_API int volt_listen(const char *host, unsigned port,
 // that of a socket without a server: a connection is tried. Meanwhile the directory is locked by
 // flock(2), and a second server that replaces a path in it is refused. The mode and the owner are
 // set before clients can connect.
-//   returns: as volt_listen | -EAFNOSUPPORT | -EADDRINUSE, also if the path is another file
+//   returns: as volt_listen | -EAFNOSUPPORT | -EADDRINUSE, also if the path is another file |
+//            -EOPNOTSUPP for a type without connections
 VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *options_or_null);
 // Accepts the next connection. Skips connections that have failed already, and at most 100 in a
 // row that a firewall refuses; the next one of these ends the wait with its error. While
@@ -3222,7 +3237,8 @@ VOLT_API VOLT_POLL volt_writev_all(volt_cx *cx, int fd, const struct iovec *iov,
 // VOLT_IN or VOLT_OUT. So any kernel interface that has a descriptor can be awaited: netlink, CAN,
 // tun, a driver, a TLS library. The descriptor becomes non-blocking, as with volt_read. try_once
 // runs during the poll, and is repeated after -EINTR; it must not await. The fd that it is given
-// may be another descriptor of the same file.
+// may be another descriptor of the same file. Tasks may wait at once for different things by
+// different functions, such as for data and for the error queue.
 //   returns: the result of try_once, which must not be -4096 | -EINVAL for other `events` | -EBADF,
 //            also if the descriptor is closed during the wait
 VOLT_API VOLT_POLL volt_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *try_once, void *arg);
@@ -3328,8 +3344,8 @@ VOLT_API int volt_msg_info_put(struct msghdr *m, volt_msg_control *room, const v
 VOLT_API void volt_msg_info_reply(const volt_msg_info *received, volt_msg_info *out);
 // Sends a buffer as datagrams of `segment` bytes each, the last one possibly shorter: with
 // UDP_SEGMENT up to 64 by one system call, else with sendmmsg(2). to NULL: the connected peer.
-// Waits until one datagram is sent, and sends as many as are possible at once. A buffer of 0 bytes
-// is one empty datagram.
+// Waits until one datagram is sent, and sends as many as are possible at once, by at most 16 system
+// calls. A buffer of 0 bytes is one empty datagram.
 //   returns: the number of bytes, a multiple of `segment` or all | -EINVAL if `segment` is 0 |
 //            -EMSGSIZE if it is too long for a datagram | as volt_sendto
 VOLT_API VOLT_POLL volt_send_segments(volt_cx *cx, int fd, const void *buf, size_t len,
@@ -3409,7 +3425,7 @@ VOLT_API volt_stream volt_reader_stream(volt_reader *r);
 //   where  : as volt_reader_init
 VOLT_API void volt_writer_init(volt_writer *w, volt_stream out, void *buf, size_t cap);
 // Put something into the buffer, all of it or nothing, without a wait. volt_putf is as printf, and
-// volt_vputf as vprintf.
+// volt_vputf as vprintf; both need room for a 0 behind the text, which does not count as put.
 //   where  : in the task that uses the writer
 //   returns: 0 | -ENOBUFS: no room now, await volt_flush | -EMSGSIZE: it never fits | the error
 //            of the stream, once a write has failed
@@ -3455,7 +3471,8 @@ VOLT_API int volt_copy_failed_at(const volt_copier *c);
 // Drops the bytes that are on their way, and gives back what *c has. Must follow the last
 // volt_copy.
 VOLT_API void volt_copier_close(volt_cx *cx, volt_copier *c);
-// Prepares a relay: copies between two streams, both ways.
+// Prepares a relay: copies between two streams, both ways. `idle` VOLT_NEVER: it never ends for
+// that reason; 0: it ends when no byte can be moved at once.
 VOLT_API void volt_relayer_init(volt_relayer *r, volt_stream a, volt_stream b, volt_time idle);
 // Copies both ways until both directions have ended; the end of one is passed on. Ends as well if
 // no byte moves in either direction for `idle`, or a direction fails. Closes neither stream; after
@@ -3495,13 +3512,15 @@ VOLT_API VOLT_POLL volt_signals_next(volt_cx *cx, int fd, volt_signal_info *out_
 // ---- processes
 // No handler of SIGCHLD and no waitpid(-1): volt waits for its own children only. Each started
 // process ends in one of volt_process_wait and volt_process_end; until then it is a child of this
-// program, as a zombie at least.
+// program, as a zombie at least. Only a program that ignores SIGCHLD, or has inherited that, has no
+// zombies: then both give -ECHILD when the process has ended.
 
 // Starts a process, by a pool thread, as an async function with `p` as its state. The child begins
 // with an empty signal mask, and with the default action of each signal.
 //   returns: 0, also in a scope that is cancelled during the start | -ENOENT, -EACCES, -ENOEXEC, or
 //            another error of exec(2) | the errors of chdir(2), dup2(2), setsid(2), setresuid(2) |
-//            -EINVAL without an argv, or for a uid or gid of (unsigned)-1 | -EMFILE, -ENFILE |
+//            -EINVAL without an argv, for a uid or gid of (unsigned)-1, a stream or a descriptor
+//            of the child that cannot be, or more than 61 descriptors | -EBADF | -EMFILE, -ENFILE |
 //            -EAGAIN | -ENOMEM | the errors of volt_blocking. After an error there is no process:
 //            in, out and err are -1
 //   memory : one descriptor until the end is collected, and one for each pipe
@@ -3513,7 +3532,8 @@ VOLT_API VOLT_POLL volt_process_start(volt_cx *cx, volt_process *p,
 VOLT_API VOLT_POLL volt_process_wait(volt_cx *cx, volt_process *p, volt_exit_status *out_or_null);
 // Sends a signal to the process, never to another one that has got its number.
 //   where  : any thread
-//   returns: 0 | -ESRCH if it has ended, or is not started | -EPERM | -EINVAL
+//   returns: 0, also if it has ended and was not collected | -ESRCH if it was collected, or is not
+//            started | -EPERM | -EINVAL
 VOLT_API int volt_process_signal(volt_process *p, int signal);
 // Ends the process, and collects it: SIGTERM and SIGCONT, then SIGKILL after `grace`, or as soon as
 // the scope is cancelled; grace 0: SIGKILL at once. Returns only when the process is collected. The
@@ -3524,12 +3544,14 @@ VOLT_API VOLT_POLL volt_process_end(volt_cx *cx, volt_process *p, volt_time grac
 // Makes *p the process of a child that another library has started, and does not wait for; for
 // volt_process_wait, _signal and _end. *p is zeroed, or has no process; no other call may use it at
 // the same time.
-//   returns: 0 | -ECHILD if `pid` is no child of this program | -EBUSY if *p has a process
+//   returns: 0 | -ECHILD if `pid` is no child of this program | -EINVAL if it is below 1 | -EBUSY
+//            if *p has a process
 VOLT_API int volt_process_adopt(volt_process *p, int pid);
 // Runs a process to its end, in a group of its own, and keeps its output. If that does not fit, or
 // if it is cancelled, the process is ended as by volt_process_end, with c->grace.
 //   returns: 0, also if the process has failed: see c->end | -EMSGSIZE if out or err was full |
-//            -ECANCELED | the errors of volt_process_start
+//            -ECANCELED | -ECHILD as volt_process_wait; the output may be cut | the errors of
+//            volt_process_start
 VOLT_API VOLT_POLL volt_capture_run(volt_cx *cx, volt_capture *c,
                                     const volt_process_options *options);
 // Closes those ends of the pipes that are left. A program that has passed one on sets it to -1.
@@ -3543,12 +3565,12 @@ VOLT_API int volt_exit_text(const volt_exit_status *e, char *buf, size_t len);
 #ifndef VOLT_NO_UNIX
 // ---- unix sockets, pipes, terminals
 // Opens a unix datagram socket with an address; NULL: without one. Of the options, those of a unix
-// socket count, but for the type.
+// socket count, but for the type. Its mode holds from the bind on, its owner a moment later.
 //   returns: a descriptor, non-blocking and close-on-exec | as volt_listen_addr
 VOLT_API int volt_unix_open(const volt_addr *a_or_null, const volt_listen_options *options_or_null);
 // Removes the path of a unix socket of this process, before it is closed. Does nothing for other
-// sockets.
-//   returns: 0 | -ENOENT if the path is gone, or another file | another -errno
+// sockets. A socket that another process has put at the path meanwhile is removed as well.
+//   returns: 0 | -ENOENT if the path is gone, or a file of another type | another -errno
 VOLT_API int volt_unix_unlink(int fd);
 // Opens two connected unix sockets of a type, or a pipe: fd[0] is its end that reads.
 //   returns: 0 with two descriptors, non-blocking and close-on-exec | -EMFILE, -ENFILE | another
@@ -3736,6 +3758,7 @@ VOLT__MUST int volt__spawn_cxx(volt_cx *cx, const volt_spawn_options *o, volt_gr
 #  include <arpa/inet.h>
 #  include <net/if.h>
 #  include <sys/signalfd.h>
+#  include <sys/prctl.h>
 #  include <sys/wait.h>
 #  include <netdb.h>
 #  include <netinet/in.h>
@@ -4145,9 +4168,9 @@ static inline int volt__sys_sigmask(int how, const sigset_t *set, sigset_t *befo
 static inline int volt__sys_disable_cancel(void) { return 0; }
 static inline void volt__sys_restore_cancel(int state) { (void)state; }
 #else
-// Called around volt_run, whose thread carries worker 0: pthread_cancel would unwind the worker in
-// the middle of a system call. With cancellation disabled, a request stays pending until volt_run
-// has returned.
+// Called around volt_run and the steps of a guest, whose thread carries worker 0: pthread_cancel
+// would unwind the worker in the middle of a system call. With cancellation disabled, a request
+// stays pending until the call has returned.
 static int volt__sys_disable_cancel(void) {
     int state = 0;
 #ifndef __BIONIC__ // has no cancellation
@@ -4318,8 +4341,8 @@ static void volt__sys_unmap(void *user, void *block, size_t size) {
 }
 
 // ---- child processes
-// The child shares the memory of this process until its exec. It changes nothing but its own stack,
-// and calls only functions that are safe in a signal handler, directly: a test replaces
+// The child shares the memory of this process until its exec. It changes nothing but its own stack
+// and *c, and calls only functions that are safe in a signal handler, directly: a test replaces
 // VOLT_START_CHILD as a whole.
 #ifndef VOLT_NO_PROCESS
 enum { VOLT__CHILD_FDS = 64 }; // standard streams and further descriptors
@@ -4330,6 +4353,9 @@ typedef struct volt__child {
     const char *path; // PATH of this process
     volt_fd_pair fd[VOLT__CHILD_FDS];
     int n_fds, report_fd;
+    // Set by the child. is_shared stays 0 where vfork is a fork, as in some emulators; then the
+    // error comes through the pipe.
+    volatile int is_shared, error;
 } volt__child;
 
 // Ids by system calls: the functions of the C library would make all threads change theirs.
@@ -4418,8 +4444,10 @@ static int volt__child_exec(volt__child *c) {
 
 // Runs in the child. Reports the error of its exec, and ends.
 static __attribute__((noreturn)) void volt__child_run(volt__child *c) {
+    c->is_shared = 1;
     int error = volt__child_exec(c);
     ssize_t n;
+    c->error = error;
     do n = write(c->report_fd, &error, sizeof error);
     while (n < 0 && errno == EINTR);
     _exit(127);
@@ -4444,10 +4472,10 @@ static const char *volt__sys_path(void) {
     const char *path = getenv("PATH");
     return path ? path : "/usr/local/bin:/bin:/usr/bin";
 }
-#ifdef SYS_pidfd_open
-#  define VOLT__SYS_PIDFD_OPEN SYS_pidfd_open
+#ifdef SYS_pidfd_open // the newer one of both
+enum { VOLT__SYS_PIDFD_OPEN = SYS_pidfd_open, VOLT__SYS_PIDFD_SEND_SIGNAL = SYS_pidfd_send_signal };
 #else
-#  define VOLT__SYS_PIDFD_OPEN 434
+enum { VOLT__SYS_PIDFD_OPEN = 434, VOLT__SYS_PIDFD_SEND_SIGNAL = 424 };
 #endif
 #ifndef VOLT_START_CHILD // the pid or -errno
 #  define VOLT_START_CHILD(child_) volt__sys_start_child(child_)
@@ -6984,9 +7012,11 @@ static int volt__fd_is_registered(volt__fds *f, volt__fd *e, int fd) {
 //   REUSED  The number was closed without volt_close and belongs to another file.
 enum { VOLT__FD_AGAIN, VOLT__FD_LINKED, VOLT__FD_REUSED };
 // Registers an own descriptor, unless its mode is EDGE or ALWAYS already. ADD and MOD report the
-// present readiness. Returns 0, VOLT__FD_REUSED (debug builds) or -errno. Called under lock.
+// present readiness. Returns 0, VOLT__FD_REUSED (debug builds, and for standard input, output and
+// error, over which a program may call dup2) or -errno. Called under lock.
 static int volt__fd_register(volt__fds *f, volt__fd *e, int fd, uint32_t reactor) {
-    if (VOLT_DEBUG && e->mode == VOLT__MODE_EDGE && !volt__fd_is_registered(f, e, fd))
+    if ((VOLT_DEBUG || fd <= STDERR_FILENO) && e->mode == VOLT__MODE_EDGE &&
+        !volt__fd_is_registered(f, e, fd))
         return VOLT__FD_REUSED;
     if (e->mode == VOLT__MODE_EDGE || e->mode == VOLT__MODE_ALWAYS) return 0;
     uint8_t before = e->mode;
@@ -7030,10 +7060,11 @@ static inline volt__node **volt__fd_waiters(volt__fd *e, int dir) {
     VOLT_ASSERT(dir == VOLT__RD || dir == VOLT__WR);
     return dir == VOLT__RD ? &e->rd : &e->wr;
 }
-// Called after an attempt gave EAGAIN: links the node to wait for `dir`. Returns LINKED; AGAIN if
-// an event came after the snapshot, or if the file is always ready; REUSED; -EBADF if the
-// descriptor is closing, or was retired after the snapshot; or -errno of epoll.
-static int volt__fd_wait(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, int dir,
+// Called after an attempt gave EAGAIN: links the node to wait for `dir`. `drained` is `dir` if that
+// result counts for all operations of the direction, otherwise 0. Returns LINKED; AGAIN if an event
+// came after the snapshot, or if the file is always ready; REUSED; -EBADF if the descriptor is
+// closing, or was retired after the snapshot; or -errno of epoll.
+static int volt__fd_wait(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, int dir, int drained,
                          volt__fd_snapshot snapshot, volt__node *node, volt__task *t) {
     volt__lock(&e->lock);
     // rlx: a close that is missed here takes this lock later, and fires the node
@@ -7041,7 +7072,7 @@ static int volt__fd_wait(volt__fds *f, volt__fd *e, int fd, uint32_t reactor, in
     if (rc == 0 && e->seq == snapshot.seq) {
         rc = volt__fd_register(f, e, fd, reactor);
         if (rc == 0 && e->mode != VOLT__MODE_ALWAYS) {
-            volt__store_rlx(&e->ready, (uint8_t)(e->ready & ~dir)); // rlx: under lock
+            volt__store_rlx(&e->ready, (uint8_t)(e->ready & ~drained)); // rlx: under lock
             volt__node_bind(node, t, e);
             volt__list_push(volt__fd_waiters(e, dir), node);
             rc = VOLT__FD_LINKED;
@@ -7402,7 +7433,8 @@ typedef struct volt__reactor_events {
     volt__chain chain;         // tasks to be enqueued
     uint32_t n_events;
     uint32_t was_unparked;     // the eventfd was readable
-    uint32_t watchdog_expired; // the watchdog expired, or a full batch may hide its expiry
+    uint32_t watchdog_expired; // the watchdog expired
+    uint32_t is_full;          // the number of events was limited: there may be more
 } volt__reactor_events;
 // No event of the table has these values: their low half is no number that the table takes.
 #define VOLT__EPOLL_EVENTFD UINT64_MAX
@@ -7510,7 +7542,7 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
     memset(out, 0, sizeof *out);
     int n = VOLT_EPOLL_WAIT(r->epfd, ev, max, timeout);
     VOLT_ASSERT(n <= max);
-    if (n == max) out->watchdog_expired = 1; // the expiry may be the next event
+    out->is_full = n == max;
     for (int i = 0; i < n; i++) {
         uint64_t epoll_data = ev[i].data.u64;
         if (epoll_data == VOLT__EPOLL_EVENTFD) {
@@ -7553,6 +7585,7 @@ static void volt__reactor_poll(volt__reactor *r, volt__fds *f, uint32_t room, in
 //   awake      rescue  searching  worker, without that limit      takes the tasks of a stuck worker
 //   either     park    parked     worker without tasks            fence; scans if searching == 0
 //   parked     claim   searching  pusher, if searching == 0       writes the worker's eventfd
+//   parked     claim   awake      the same, of a guest            the same
 //   parked     unpark  awake      worker: event, timer, watchdog  (searching if claimed before)
 //   parked     return  searching  worker: found work, or stopped  (counted already if claimed)
 //   searching  leave   awake      worker: has a task              the last one scans, wakes another
@@ -7563,6 +7596,7 @@ typedef struct volt__idle {
     // any, rmw [I2]: the bits of parked workers are set
     uintptr_t parked[VOLT__IDLE_WORDS];
     uint32_t n_words; // once: words in use
+    uintptr_t guest;  // once: the bit of a guest, which is worker 0; or 0
 } volt__idle;
 
 static void volt__idle_init(volt__idle *idle, uint32_t n_workers) {
@@ -7633,10 +7667,14 @@ static int volt__idle_unpark(volt__idle *idle, uint32_t worker) {
     // [I2] with claim
     return !(volt__and_acq_rel(&idle->parked[worker / VOLT__IDLE_BITS], ~bit) & bit);
 }
+static inline int volt__idle_is_guest(const volt__idle *idle, uint32_t worker) {
+    return worker == 0 && idle->guest != 0;
+}
 // Called instead of sleeping, if the scan has found work or the runtime has stopped. The worker is
 // counted as searching from here on: by this call, or by a claimer that came before it.
 static void volt__idle_unpark_searching(volt__idle *idle, uint32_t worker) {
-    if (!volt__idle_unpark(idle, worker)) volt__idle_begin_search_always(idle);
+    int was_claimed = volt__idle_unpark(idle, worker);
+    if (!was_claimed || volt__idle_is_guest(idle, worker)) volt__idle_begin_search_always(idle);
 }
 // Returns the first parked worker from `from` on, wrapping around, or -1 if none is parked.
 static int volt__idle_find(const volt__idle *idle, uint32_t from) {
@@ -7651,34 +7689,43 @@ static int volt__idle_find(const volt__idle *idle, uint32_t from) {
     return -1;
 }
 #define VOLT__ANY_WORKER (-1)
-// Clears the bit of `first` if it is parked, else that of the parked worker with the highest index:
-// worker 0 may be a guest, whose thread has other work as well. Returns the index of the worker, or
-// -1 if none is parked. `first` may be VOLT__ANY_WORKER.
+// Clears the bit of a parked guest if it is preferred, or no other worker is parked. Returns 1 if
+// it has done so. The guest is not counted as searching: its thread comes when the application lets
+// it, and until then pushers and parking workers must not rely on it.
+static int volt__idle_claim_guest(volt__idle *idle, int first) {
+    if (first != 0 && volt__idle_count_others(idle, 0) > 0) return 0;
+    return volt__idle_is_parked(idle, 0) && !volt__idle_unpark(idle, 0);
+}
+// Clears the bit of `first` if it is parked, else that of the parked worker with the highest index,
+// but not that of a guest. Returns the index of the worker, or -1 if none is parked. `first` may be
+// VOLT__ANY_WORKER.
 static int volt__idle_claim_bit(volt__idle *idle, int first) {
     if (first >= 0 && volt__idle_is_parked(idle, (uint32_t)first) &&
-        !volt__idle_unpark(idle, (uint32_t)first))
+        !volt__idle_is_guest(idle, (uint32_t)first) && !volt__idle_unpark(idle, (uint32_t)first))
         return first;
     for (uint32_t i = idle->n_words; i-- > 0;) {
-        uintptr_t bits = volt__load_rlx(&idle->parked[i]); // rlx: hint, re-checked by the RMW
+        uintptr_t others = i == 0 ? ~idle->guest : UINTPTR_MAX;
+        uintptr_t bits = volt__load_rlx(&idle->parked[i]) & others; // rlx: hint, see the RMW
         while (bits) {
             int top = volt__highest_bit(bits);
             uintptr_t bit = (uintptr_t)1 << top;
             uintptr_t old = volt__and_acq_rel(&idle->parked[i], ~bit); // [I2] with park
             if (old & bit) return (int)(i * VOLT__IDLE_BITS) + top;
-            bits = old;
+            bits = old & others;
         }
     }
     return -1;
 }
 // Called by any thread after it has published a task. Returns the worker to unpark, or -1 if no
-// worker needs to be woken. Counts the worker as searching before its bit is cleared. If no parked
-// worker is found then, uncounts it and tries again, because other pushers that have seen the count
-// may have skipped their wake-up.
+// worker needs to be woken. Counts a worker, other than a guest, as searching before its bit is
+// cleared. If no parked worker is found then, uncounts it and tries again, because other pushers
+// that have seen the count may have skipped their wake-up.
 static int volt__idle_claim(volt__idle *idle, int first) {
     volt__fence_sc(&idle->searching); // [I1] with park
     for (;;) {
         if (volt__load_rlx(&idle->searching) != 0) return -1; // rlx: ordered by [I1]
         if (!volt__idle_has_parked(idle)) return -1;
+        if (VOLT__UNLIKELY(idle->guest != 0) && volt__idle_claim_guest(idle, first)) return 0;
         uint32_t none = 0;
         if (!volt__cas_acq_rel(&idle->searching, &none, 1)) return -1; // [I2] with park
         int worker = volt__idle_claim_bit(idle, first);
@@ -8107,6 +8154,7 @@ static int volt__pool_submit(volt__pool *p, volt_job *job) {
 // thread.
 typedef struct volt__watchdog {
     uint32_t is_armed; // any, rmw [W2]
+    uint32_t armed_at; // any, rlx: the time of the last arming, in units of 1024 ns
     int fd;            // once: the timerfd; -1: no watchdog
     int64_t period;    // once: ns from arming to expiry
 } volt__watchdog;
@@ -8153,6 +8201,7 @@ struct volt__worker {
     uint8_t is_solo;        // the only worker: no other thread takes from its ring and LIFO slot
     uint8_t is_searching;   // is counted in idle.searching
     uint8_t has_slept;      // has slept, or its thread has just started, and no poll came since
+    uint8_t wants_spare;    // must see before its next poll that a spare worker is parked
     uint8_t needs_watchdog; // must arm the watchdog before its next poll
     uint8_t is_guest;       // carried by the holder of guest_lock
     uint8_t guest_no_block; // guest: leaves the step instead of blocking in epoll_wait
@@ -8245,6 +8294,7 @@ struct volt_rt {
     volt__injector urgent; // the urgent lane: any thread pushes, any worker pops [Q3]
     uintptr_t n_destroyed_outside; // under injector.lock: tasks ended by volt_task_destroy
     volt__heap outside_heaps[VOLT__OUTSIDE_HEAPS]; // for spawns by threads that are not workers
+    uint32_t outside_trimmed; // any, rlx: `ms` of the worker that has last trimmed these heaps
     volt__slabs slabs;
     volt__fds fds;
 #ifndef VOLT_SINGLE_THREAD
@@ -9243,6 +9293,15 @@ static int volt__join_unregister(volt__task *t, void *waiter) {
 static inline int volt__join_is_done(volt__task *t) {
     return volt__load_acq(&t->join) == VOLT__JOIN_DONE; // [T3] with complete
 }
+// Wakes a joiner, and releases the reference that its wait has lent. Called by a worker of rt. A
+// runtime of the joiner's own may end as soon as the joiner is woken.
+static void volt__join_wake(volt__task *joiner, const volt_rt *rt) {
+    volt_rt *own = volt__slab_of(joiner)->rt;
+    if (VOLT__UNLIKELY(own != rt)) volt__rt_pin(own);
+    if (volt__task_wake(joiner)) volt__schedule(joiner);
+    volt__task_drop(joiner);
+    if (VOLT__UNLIKELY(own != rt)) volt__rt_unpin(own);
+}
 static void volt__join_complete(volt__task *t) {
     void *waiter = volt__xchg_acq_rel(&t->join, VOLT__JOIN_DONE); // [T3] with join
     uintptr_t bits = (uintptr_t)waiter;
@@ -9250,9 +9309,7 @@ static void volt__join_complete(volt__task *t) {
     if (bits & VOLT__JOIN_PARKER) {
         volt__parker_set((volt__parker *)(bits - VOLT__JOIN_PARKER));
     } else {
-        volt__task *joiner = (volt__task *)waiter;
-        if (volt__task_wake(joiner)) volt__schedule(joiner);
-        volt__task_drop(joiner);
+        volt__join_wake((volt__task *)waiter, volt__slab_of(t)->rt);
     }
 }
 
@@ -9583,8 +9640,15 @@ static int volt__watchdog_take(volt__watchdog *watchdog) {
 static void volt__watchdog_arm(volt__worker *w) {
     volt_rt *rt = w->rt;
     if (VOLT__ONE_WORKER || rt->watchdog.fd < 0 || volt__started(rt) < 2) return;
-    if (volt__watchdog_claim(&rt->watchdog))
-        volt__timer_fd_set(rt->watchdog.fd, rt->watchdog.period);
+    if (!volt__watchdog_claim(&rt->watchdog)) return;
+    volt__store_rlx(&rt->watchdog.armed_at, (uint32_t)(VOLT_NOW_NS() >> 10)); // rlx: only compared
+    volt__timer_fd_set(rt->watchdog.fd, rt->watchdog.period);
+}
+// Returns 1 if the period is over. A time that was stored a moment ago may not be seen yet: a scan
+// then comes early.
+static int volt__watchdog_is_over(const volt_rt *rt, int64_t now) {
+    uint32_t passed = (uint32_t)(now >> 10) - volt__load_rlx(&rt->watchdog.armed_at); // rlx: a hint
+    return passed >= (uint32_t)(rt->watchdog.period >> 10);
 }
 // Moves the tasks that a thief cannot steal to *c: the claimed ones, then the one in the LIFO slot.
 // If the owner holds local_lock, it is just taking a task, and so is not stuck.
@@ -9746,10 +9810,17 @@ static void volt__publish_stats(volt__worker *w) {
     w->published = w->stats;
     volt__unlock(&w->stats_lock);
 }
-// Called every VOLT__HOUSEKEEP_EVERY calls of volt__maintain, and before parking. Returns batched
-// slots to other heaps, collects slots of its own heap that others have freed, and publishes the
-// counters. If VOLT__TRIM_MS have passed, also destroys the empty slabs that were not needed since
-// the last time, in its own heap and in its part of the outside heaps.
+// One worker in each VOLT__TRIM_MS trims the outside heaps, whichever comes first.
+static void volt__heap_trim_outside(volt_rt *rt, uint32_t ms) {
+    if (ms - volt__load_rlx(&rt->outside_trimmed) < VOLT__TRIM_MS) return; // rlx: a hint
+    volt__store_rlx(&rt->outside_trimmed, ms); // rlx: two workers at once trim twice
+    for (uint32_t i = 0; i < VOLT__OUTSIDE_HEAPS; i++)
+        volt__heap_trim_shared(&rt->outside_heaps[i]);
+}
+// Called every VOLT__HOUSEKEEP_EVERY event polls, and before parking. Returns batched slots to
+// other heaps, collects slots of its own heap that others have freed, and publishes the counters.
+// If VOLT__TRIM_MS have passed, also destroys the empty slabs that were not needed since the last
+// time, in its own heap and in the outside heaps.
 static void volt__housekeep(volt__worker *w) {
     w->housekeep_due = VOLT__HOUSEKEEP_EVERY;
     volt__remote_batch_flush(&w->remote_batch);
@@ -9757,8 +9828,7 @@ static void volt__housekeep(volt__worker *w) {
     if (w->ms >= w->trim_ms) {
         w->trim_ms = w->ms + VOLT__TRIM_MS;
         volt__slabs_reap(volt__heap_trim(&w->heap));
-        for (uint32_t i = w->index; i < VOLT__OUTSIDE_HEAPS; i += w->rt->n_workers)
-            volt__heap_trim_shared(&w->rt->outside_heaps[i]);
+        volt__heap_trim_outside(w->rt, (uint32_t)w->ms);
     }
     volt__publish_stats(w);
 }
@@ -9917,7 +9987,7 @@ static int volt__drive_events(volt__worker *w, int is_parked, int64_t timeout) {
     VOLT_ASSERT(is_parked || timeout == 0);
     volt__countdown_settle(w);
     volt__reactor_poll(&w->reactor, &rt->fds, volt__ring_room(&w->ring), timeout, &got);
-    if (is_parked && volt__idle_unpark(&rt->idle, w->index)) w->is_searching = 1;
+    if (is_parked && volt__idle_unpark(&rt->idle, w->index) && !w->is_guest) w->is_searching = 1;
     int64_t now = VOLT_NOW_NS();
     if (is_parked) {
         w->polls_since = 0; // the sleep is not poll time
@@ -9943,7 +10013,9 @@ static int volt__drive_events(volt__worker *w, int is_parked, int64_t timeout) {
     volt__check_shutdown(w);
     volt__carrier_check(w);
     if (VOLT__ONE_WORKER || rt->watchdog.fd < 0) return 0;
-    return got.watchdog_expired && volt__watchdog_take(&rt->watchdog);
+    // of a full batch, the expiry may be the next event
+    int has_expired = got.watchdog_expired || (got.is_full && volt__watchdog_is_over(rt, now));
+    return has_expired && volt__watchdog_take(&rt->watchdog);
 }
 
 // ---- search and park
@@ -10111,7 +10183,7 @@ static void volt__worker_sleep(volt__worker *w) {
     volt_time at = volt__sleep_deadline(w);
     int64_t timeout = volt__time_left(at);
     w->stats.parks++;
-    w->has_slept = w->needs_watchdog = 1;
+    w->has_slept = w->needs_watchdog = w->wants_spare = 1;
     if (w->guest_no_block) { // the application waits, on the epoll instance
         w->guest_parked = 1;
         // the test clock does not reach `at` by itself
@@ -10151,7 +10223,9 @@ static void volt__park(volt__worker *w) {
     if (volt__is_stopped(rt) || !volt__injector_is_empty(&w->bound) ||
         (left == 0 && volt__has_stealable_work(rt))) {
         volt__idle_unpark_searching(&rt->idle, w->index);
-        w->is_searching = 1;
+        // another worker may have seen this one parked, and so not have armed the watchdog, or not
+        // have started a spare
+        w->is_searching = w->needs_watchdog = w->wants_spare = 1;
         return;
     }
     if (w->needs_watchdog && volt__others_awake(w)) volt__watchdog_arm(w); // after a scan
@@ -10160,25 +10234,41 @@ static void volt__park(volt__worker *w) {
 
 // ---- the loop
 
-static void volt__start_spare(volt_rt *rt); // below, in >>start
+static int volt__start_spare(volt__worker *w); // below, in >>start
 
+// The watchdog needs a parked worker that it can wake, and no guest: its thread comes when the
+// application lets it. Starts one if none is parked. If the start fails, `wants_spare` stays set.
+// While the new worker is not counted in `started`, a scan by another one may find that nothing is
+// awake, so the watchdog is armed again.
+static void volt__worker_ensure_spare(volt__worker *w) {
+    volt_rt *rt = w->rt;
+    uint32_t n = volt__idle_count_others(&rt->idle, rt->idle.guest ? 0 : w->index);
+    if (n == 0 && volt__started(rt) < rt->n_workers) {
+        if (!volt__start_spare(w)) return;
+        volt__watchdog_arm(w);
+    }
+    w->wants_spare = 0;
+}
 // Called when the worker has found a task, before the poll. Ends the search, and arms the watchdog
 // in case this worker gets stuck. The first time after a sleep or the start of the thread, also
-// starts a spare worker if none is parked: the watchdog needs a parked worker that it can wake.
+// starts a spare worker if none is parked.
 static void volt__searching_done(volt__worker *w) {
-    volt_rt *rt = w->rt;
     if (w->is_searching) volt__end_search(w);
     if (!w->needs_watchdog) return;
     w->needs_watchdog = 0;
     volt__watchdog_arm(w);
-    if (!w->has_slept) return;
+    if (w->wants_spare) volt__worker_ensure_spare(w);
     w->has_slept = 0;
-    if (volt__started(rt) < rt->n_workers && !volt__idle_has_parked(&rt->idle))
-        volt__start_spare(rt);
 }
-// Step 3: an event poll, preceded by housekeeping at every VOLT__HOUSEKEEP_EVERY-th call.
+// Called at each event poll that follows no sleep.
+static void volt__housekeep_if_due(volt__worker *w) {
+    if (--w->housekeep_due > 0) return;
+    volt__housekeep(w);
+    if (w->wants_spare && !w->needs_watchdog) volt__worker_ensure_spare(w); // a start has failed
+}
+// Step 3: an event poll, with housekeeping at every VOLT__HOUSEKEEP_EVERY-th one.
 static void volt__maintain(volt__worker *w) {
-    if (--w->housekeep_due == 0) volt__housekeep(w);
+    volt__housekeep_if_due(w);
     int is_mine = volt__drive_events(w, 0, 0);
     // A push into the ring wakes a worker when it brings the backlog to wake_at. No push has done
     // so if wake_at fell, if the LIFO slot was filled, or if the overflow queue became stealable.
@@ -10207,6 +10297,7 @@ static volt__task *volt__spin(volt__worker *w) {
             w->is_searching = (uint8_t)volt__idle_begin_search(&rt->idle, volt__started(rt));
         // as before a park: this worker is the one that rescues the others
         if (w->needs_watchdog && volt__others_awake(w)) volt__watchdog_arm(w);
+        volt__housekeep_if_due(w);
         if (volt__drive_events(w, 0, 0)) volt__watchdog_scan(w);
         t = volt__next_after_events(w);
         if (!t && !volt__is_solo(w)) t = volt__search(w);
@@ -10221,6 +10312,7 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
     for (;;) {
         volt__task *t = NULL;
         if (!volt__is_solo(w)) {
+            volt__housekeep_if_due(w);
             if (volt__drive_events(w, 0, 0)) volt__watchdog_scan(w);
             t = volt__next_after_events(w);
             if (!t) t = volt__search(w);
@@ -10387,6 +10479,8 @@ static void volt__worker_run(volt__worker *w) {
     if (t) volt__searching_done(w);
     else t = volt__wait_for_task(w);
     for (; t; t = volt__next_task(w, t)) volt__poll_task(w, t);
+    // after the end of a shutdown's time no carrier may follow; pushers must not rely on this one
+    if (w->is_searching && !w->handoff_wanted) volt__end_search(w);
     volt__end_lifo_run(w);
     volt__remote_batch_flush(&w->remote_batch);
     volt__count_busy(w, VOLT_NOW_NS());
@@ -10518,6 +10612,7 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     w->drain_deadline = VOLT_NEVER;
     w->needs_watchdog = 1;
     w->is_guest = rt->cfg.is_guest && index == 0;
+    if (w->is_guest) rt->idle.guest = volt__idle_bit(0);
     volt__random_seed(&w->random, rt->cfg.seed, index);
     volt__heap_init(&w->heap, &rt->slabs);
     int rc = volt__reactor_init(&w->reactor, index, rt->watchdog.fd);
@@ -10534,12 +10629,16 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     *out = w;
     return 0;
 }
+// Called when a start has failed: w does not try again for a second.
+static void volt__start_later(volt__worker *w) {
+    w->start_retry = volt__time_add(w->last_event_poll, 1000000000);
+}
 #ifdef VOLT_SINGLE_THREAD
 static inline int volt__start_next(const volt_rt *rt) {
     (void)rt;
     return -ENOSYS;
 }
-static void volt__start_spare(volt_rt *rt) { (void)volt__start_next(rt); }
+static int volt__start_spare(volt__worker *w) { return volt__start_next(w->rt) < 0; }
 #else
 static void *volt__thread_main(void *arg) {
     volt__worker *w = (volt__worker *)arg;
@@ -10554,8 +10653,8 @@ static void *volt__thread_main(void *arg) {
     return NULL;
 }
 static int volt__thread_start(volt__worker *w) {
-    // has_slept: before its first poll the new worker starts a spare if no worker is parked
-    w->has_thread = w->has_slept = 1;
+    // before its first poll the new worker starts a spare if no worker is parked
+    w->has_thread = w->has_slept = w->wants_spare = 1;
     return volt__thread_create(&w->thread, w->rt->cfg.stack_size, volt__thread_main, w);
 }
 // Creates worker `index` and its thread. Returns 0 or -errno.
@@ -10600,16 +10699,16 @@ static int volt__start_next(volt_rt *rt) {
     volt__unlock(&rt->start_lock);
     return rc;
 }
-// Called by a worker before a poll. Starts a spare worker, since the watchdog needs a parked worker
-// that it can wake. If that fails, the failure is logged, and the calling worker does not try again
-// for a second. The time of its last event poll is exact enough for that.
-static void volt__start_spare(volt_rt *rt) {
-    volt__worker *w = VOLT_TLS_GET();
-    if (w->last_event_poll < w->start_retry) return;
-    int rc = volt__start_next(rt);
-    if (rc == 0) return;
-    w->start_retry = volt__time_add(w->last_event_poll, 1000000000);
-    volt__log_no_thread(rt, rc);
+// Called by the carrier of w, between two polls. Starts the next worker. Returns 0 if that has
+// failed, which is logged, or is not tried yet. The time of the last event poll is exact enough for
+// that.
+static int volt__start_spare(volt__worker *w) {
+    if (w->last_event_poll < w->start_retry) return 0;
+    int rc = volt__start_next(w->rt);
+    if (rc == 0) return 1;
+    volt__start_later(w);
+    volt__log_no_thread(w->rt, rc);
+    return 0;
 }
 #endif
 
@@ -10645,8 +10744,10 @@ static void volt__guest_leave(volt__worker *w) {
 }
 // Runs the guest for at most max_polls polls. Returns the number of polls made.
 static uint32_t volt__guest_step(volt__worker *w, uint32_t max_polls) {
+    int cancel = volt__sys_disable_cancel();
     w->quota = max_polls; // before volt__guest_resume starts the countdown
     volt__worker_run(w);
+    volt__sys_restore_cancel(cancel);
     return max_polls - w->quota;
 }
 // Called by volt_create. Parks the guest before its first step, so that the pusher of the first
@@ -10656,14 +10757,16 @@ static void volt__guest_start(volt__worker *w) {
     volt__park(w);
     VOLT_ASSERT(w->guest_parked);
 }
-// Called by volt_shutdown. Makes steps that may block in epoll_wait, until the runtime has stopped
-// or the deadline has passed. While another thread is inside, waits: that thread makes the steps.
+// Called by volt_shutdown. Makes a step that does not block, which is enough if all tasks end at
+// once; then steps that may block in epoll_wait, until the runtime has stopped or the deadline has
+// passed. While another thread is inside, waits: that thread makes the steps.
 static void volt__guest_drain(volt_rt *rt, volt_time deadline) {
     volt__worker *w = rt->workers[0];
     if (!volt__lock_until(&rt->guest_lock, deadline)) return;
+    volt__store_rlx(&w->guest_thread, (uintptr_t)0); // rlx: ordered by the park and the claim
+    volt__guest_step(w, VOLT_EVENT_INTERVAL);
     w->drain_deadline = deadline;
     w->guest_no_block = 0;
-    volt__store_rlx(&w->guest_thread, (uintptr_t)0); // rlx: ordered by the park and the claim
     while (!volt__is_stopped(rt) && !volt__drain_expired(w)) {
         // Its expiry would end every wait. Only before a step, after which the guest counts as
         // awake: a guest that stays parked needs its timer.
@@ -11037,10 +11140,9 @@ static int volt__admit_outside(volt_rt *rt, volt__task *t, uint32_t refs, int is
     int ok = volt__injector_spawn(volt__placement_queue(rt, place), is_placed ? t : NULL);
     if (ok && is_placed) volt__wake_worker_preferring(rt, place);
     else if (ok && is_enqueued) volt__route(rt, NULL, t);
+    else if (!ok) volt__task_refuse(t, refs);
     volt__rt_unpin(rt);
-    if (ok) return 0;
-    volt__task_refuse(t, refs);
-    return -ESHUTDOWN;
+    return ok ? 0 : -ESHUTDOWN;
 }
 // The same by w, which is not closing, so the task is not refused.
 static VOLT__HOT void volt__admit(volt__worker *w, volt__task *t, int is_enqueued) {
@@ -11233,6 +11335,7 @@ VOLT_API void volt_task_start(void *state, volt_handle *handle_or_null) {
 VOLT_API void volt_task_destroy(void *state) {
     volt__task *t = volt__state_task(state);
     volt_rt *rt = volt__slab_of(t)->rt;
+    if (volt__is_forked_child(rt)) return;
     volt__rt_pin(rt);
     volt__task_drop(t);
     volt__lock(&rt->injector.lock);
@@ -11779,6 +11882,8 @@ static volt_poll volt__join_poll(volt_cx *cx, volt_handle *h, void *state, size_
     volt__check_not_on_stack(cx, h);
     volt__check_not_on_stack(cx, state);
     if (!node) return volt_pending();
+    VOLT__EXPECT_CX(cx, volt__node_state(node) == VOLT__IDLE || node->source_ == h->task_,
+                    "volt_join: the handle was cleared or changed during the wait");
     if (!h->task_) return volt__leaf_ready(node, -EINVAL);
     VOLT__EXPECT_CX(cx, h->task_ != cx->task_, "volt_join: the task waits for its own end");
     if (volt__scope_is_cancelled(cx)) {
@@ -13024,7 +13129,7 @@ VOLT_API void volt_once_end(volt_once *o, int is_done) {
     if (VOLT__LIKELY(is_done && volt__sema_release_idle(&o->sema_, VOLT__SEMA_ONE, 1, done)))
         return;
     uint32_t word = volt__load_rlx(&o->sema_.word_); // rlx: the caller holds the permit
-    if (volt__sema_permits_of(word, VOLT__SEMA_ONE) > 0)
+    if (volt__sema_permits_of(word, VOLT__SEMA_ONE) > 0 || word & VOLT__SEMA_CLOSED)
         volt__misuse_current("volt_once_end: no work has begun");
     if (is_done) volt__sema_close(&o->sema_);
     else (void)volt__sema_release(&o->sema_, VOLT__SEMA_ONE, 1);
@@ -13789,16 +13894,26 @@ static uint32_t volt__rendezvous(volt_chan *c, char *v, uint32_t n, int is_send,
     }
     return done;
 }
+// Called under lock. Returns 1 if the slot is free and a receiver waits that can be met, else 0.
+static int volt__rendezvous_can_reserve(const volt_chan *c, const volt__node *own_select) {
+    return c->len_ + c->n_slots_granted_ == 0 &&
+           volt__rendezvous_has_other(c->receivers_, own_select);
+}
 // Called under lock when a reservation has ended or its message was received. On a rendezvous whose
-// slot is free now, senders and receivers that are linked meet, in order. A sender in a select is
-// fired as RETRY instead, because the selects of both sides cannot be claimed in one step.
+// slot is free now, senders and receivers that are linked meet, in order, up to a wait for a
+// reservation: volt__rendezvous_reserve grants it, unless its own select alone receives. A sender
+// in a select is fired as RETRY instead, because the selects of both sides cannot be claimed in one
+// step.
 static void volt__rendezvous_retry(volt_chan *c, volt__wake_list *wakes) {
     volt__node *node = c->senders_, *last = node ? node->prev_ : NULL, *next, *to;
     if (c->cap_ > 0 || c->len_ + c->n_slots_granted_ > 0 || !c->receivers_) return;
     for (int is_last = !node; !is_last; node = next) {
         is_last = node == last;
         next = node->next_;
-        if (!volt__rendezvous_data(node)) return; // volt__rendezvous_reserve grants it
+        if (!volt__rendezvous_data(node)) {
+            if (volt__rendezvous_can_reserve(c, volt__select_of(node))) return;
+            continue;
+        }
         uint8_t state = VOLT__RETRY;
         if (!volt__select_of(node)) {
             to = volt__rendezvous_partner(&c->receivers_, NULL, wakes);
@@ -13810,12 +13925,6 @@ static void volt__rendezvous_retry(volt_chan *c, volt__wake_list *wakes) {
         volt__list_remove(&c->senders_, node);
         volt__wake_list_fire(wakes, node, state);
     }
-}
-// Called under lock. Returns 1 if the slot is free and a receiver waits that can be met, else 0. No
-// sender waits then, unless it is an arm of the same select as that receiver.
-static int volt__rendezvous_can_reserve(const volt_chan *c, const volt__node *own_select) {
-    return c->len_ + c->n_slots_granted_ == 0 &&
-           volt__rendezvous_has_other(c->receivers_, own_select);
 }
 // Called under lock. Grants the slot to the first wait for a reservation that can have it.
 static void volt__rendezvous_reserve(volt_chan *c, volt__wake_list *wakes) {
@@ -15356,10 +15465,32 @@ enum {
 enum { VOLT__FILE_MAX = 1 << 30 }; // most bytes per operation: the result is an int
 // Returns the result of a system call, or -errno.
 static int volt__file_result(int64_t rc) { return rc < 0 ? -errno : (int)rc; }
+// A write to a pipe may raise SIGPIPE, which pool threads block.
+static ssize_t volt__file_write(int fd, const char *buf, size_t len) {
+#ifdef VOLT_SINGLE_THREAD
+    volt__sigpipe held;
+    volt__sys_sigpipe_block(&held);
+    ssize_t n = VOLT_SYS(write, fd, buf, len);
+    int error = errno;
+    volt__sys_sigpipe_unblock(&held, n < 0 && error == EPIPE);
+    errno = error;
+    return n;
+#else
+    return VOLT_SYS(write, fd, buf, len);
+#endif
+}
+// The system call of a transfer of which `done` bytes are over.
+static ssize_t volt__file_call(const volt_file_op *op, int fd, size_t done, size_t len,
+                               int is_write) {
+    char *buf = (char *)op->buf_ + done;
+    off_t at = (off_t)op->offset_ + (off_t)done;
+    if (op->kind_ == VOLT__FILE_APPEND) return volt__file_write(fd, buf, len - done);
+    return is_write ? VOLT_SYS(pwrite, fd, buf, len - done, at)
+                    : VOLT_SYS(pread, fd, buf, len - done, at);
+}
 // Transfers `len` bytes at offset_; a read ends early at the end of the file. Returns the number of
 // bytes transferred, or -errno.
 static int volt__file_transfer(const volt_file_op *op, int fd, size_t len, int is_write) {
-    char *buf = (char *)op->buf_;
     size_t done = 0;
     if (len > VOLT__FILE_MAX) return -EINVAL;
     // the first test keeps the sum from overflowing; the second: off_t may have 32 bits
@@ -15368,11 +15499,7 @@ static int volt__file_transfer(const volt_file_op *op, int fd, size_t len, int i
     off_t narrow_end = (off_t)end;
     if (narrow_end != end) return -EOVERFLOW;
     while (done < len) {
-        off_t at = (off_t)op->offset_ + (off_t)done;
-        ssize_t n = op->kind_ == VOLT__FILE_APPEND
-                        ? VOLT_SYS(write, fd, buf + done, len - done)
-                    : is_write ? VOLT_SYS(pwrite, fd, buf + done, len - done, at)
-                               : VOLT_SYS(pread, fd, buf + done, len - done, at);
+        ssize_t n = volt__file_call(op, fd, done, len, is_write);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return -errno;
         if (n == 0 && is_write) return -EIO; // else an endless loop; Linux never does this
@@ -15510,27 +15637,38 @@ static volt_poll volt__file_submit(volt_cx *cx, volt_file_op *op, const volt_fil
     volt__check_not_on_stack(cx, call->path_);
     if (node && node->kind_ == VOLT__FRESH) {
         VOLT__REQUIRE_CX(cx, op->job_.state_ == 0, "volt_file_op is in use by another call");
-        unsigned waits = op->waits_;
+        unsigned known = op->known_, waits = op->waits_;
         *op = *call;
-        op->waits_ = waits;
+        if (call->kind_ == VOLT__FILE_PREAD) { // others may open the number again
+            op->known_ = known;
+            op->waits_ = waits;
+        }
     }
     return volt_blocking(cx, &op->job_, volt__file_run, op);
 }
+enum { VOLT__FILE_CACHED_MAX = 1 << 20 }; // a copy of more bytes would keep the worker too long
 // A read in place, of cached data. Returns the number of bytes if that is all that was asked for,
-// or all up to the end of the file, else 0. A result of 0 of the kernel is not taken for the
-// end: some versions give it in the middle of a file.
+// or all up to the end of a regular file, else 0. A result of 0 of the kernel is not taken for the
+// end: some versions give it in the middle of a file. A read with O_DIRECT waits for the disk in
+// spite of RWF_NOWAIT.
 static int64_t volt__file_read_cached(volt_file_op *op, int fd, void *buf, size_t len,
                                       int64_t offset) {
 #ifdef RWF_NOWAIT
     struct iovec part = { buf, len };
     struct stat st;
-    if (op->waits_ || len == 0 || len > VOLT__FILE_MAX || offset < 0 || (off_t)offset != offset)
-        return 0;
+    if (len == 0 || len > VOLT__FILE_CACHED_MAX || offset < 0 || (off_t)offset != offset) return 0;
+    if (op->known_ != (unsigned)fd + 1) {
+        int flags = VOLT_SYS(fcntl, fd, F_GETFL);
+        op->waits_ = flags < 0 || flags & O_DIRECT;
+        op->known_ = (unsigned)fd + 1;
+    }
+    if (op->waits_) return 0;
     ssize_t n = VOLT_SYS(preadv2, fd, &part, 1, (off_t)offset, RWF_NOWAIT);
     if (n < 0 && (errno == EOPNOTSUPP || volt__sys_is_unsupported(errno))) op->waits_ = 1;
     if (n <= 0) return 0;
     if ((size_t)n == len) return n;
-    return VOLT_SYS(fstat, fd, &st) == 0 && offset + n >= st.st_size ? n : 0;
+    int is_end = VOLT_SYS(fstat, fd, &st) == 0 && S_ISREG(st.st_mode) && offset + n >= st.st_size;
+    return is_end ? n : 0;
 #else
     (void)op, (void)fd, (void)buf, (void)len, (void)offset;
     return 0;
@@ -15557,9 +15695,12 @@ VOLT_API volt_poll volt_file_open(volt_cx *cx, volt_file_op *op, const char *pat
 VOLT_API volt_poll volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t len,
                                    int64_t offset) {
     volt_file_op c;
-    if (cx->frame_ && cx->frame_->kind_ == VOLT__FRESH && !volt__scope_is_cancelled(cx)) {
+    if (volt__leaf_is_fresh(cx)) {
         int64_t n = volt__file_read_cached(op, fd, buf, len, offset);
-        if (n > 0) return volt__leaf_ready(volt__leaf(cx, VOLT__LEAF_JOB), n);
+        if (n > 0) {
+            cx->budget_--;
+            return volt_ready(n);
+        }
     }
     volt__file_args(&c, VOLT__FILE_PREAD, fd, NULL, buf, len);
     c.offset_ = offset;
@@ -15767,7 +15908,7 @@ static int volt__addr_unix(volt_addr *a, const char *path) {
     struct sockaddr_un un;
     size_t len = strlen(path), is_abstract = path[0] == '@';
     memset(&un, 0, sizeof un);
-    if (len <= is_abstract || len >= sizeof un.sun_path) return -EINVAL;
+    if (len <= is_abstract || len >= sizeof un.sun_path + is_abstract) return -EINVAL;
     un.sun_family = AF_UNIX;
     memcpy(un.sun_path, path, len);
     if (is_abstract) un.sun_path[0] = 0;
@@ -16049,31 +16190,46 @@ static int volt__path_set(const char *path, const volt_listen_options *o) {
     if (o->mode && VOLT_SYS(chmod, path, o->mode) < 0) return -errno;
     return o->has_owner && VOLT_SYS(chown, path, o->uid, o->gid) < 0 ? -errno : 0;
 }
-// Binds a unix socket of the type, as the options say. If that fails, its path is removed again.
-static int volt__path_bind(int fd, const volt_addr *a, int type, const volt_listen_options *o) {
+static int volt__listen_start(int fd, int type, const volt_listen_options *o) {
+    if (type == SOCK_DGRAM) return 0;
+    return VOLT_SYS(listen, fd, o->backlog > 0 ? o->backlog : 1024) < 0 ? -errno : 0;
+}
+// Binds a unix socket to its path, sets the mode and the owner of the path, and listens. If one of
+// these fails, the path is removed again. A socket can be sent datagrams from the bind on, so its
+// mode is set before: bind gives the path the mode of the socket, less the umask.
+static int volt__path_claim(int fd, const volt_addr *a, const char *path, int type,
+                            const volt_listen_options *o) {
+    if (o->mode) (void)VOLT_SYS(fchmod, fd, o->mode);
+    int rc = volt_sock_bind(fd, a);
+    if (rc < 0) return rc;
+    rc = volt__path_set(path, o);
+    if (rc == 0) rc = volt__listen_start(fd, type, o);
+    if (rc < 0) VOLT_SYS(unlink, path);
+    return rc;
+}
+// Opens a unix address for clients, as the options say. The lock is held until the socket listens:
+// before, another server would take it for one that has ended.
+static int volt__listen_unix(int fd, const volt_addr *a, int type, const volt_listen_options *o) {
     const char *path = volt__addr_path(a);
-    if (!path) return volt_sock_bind(fd, a);
-    int lock = o->is_replacing ? volt__path_lock(path) : -1, rc = 0;
+    int rc = path ? 0 : volt_sock_bind(fd, a);
+    if (!path) return rc == 0 ? volt__listen_start(fd, type, o) : rc;
+    int lock = o->is_replacing ? volt__path_lock(path) : -1;
     if (o->is_replacing && lock < 0) return lock;
     if (o->is_replacing) rc = volt__path_replace(a, type);
-    if (rc == 0) rc = volt_sock_bind(fd, a);
-    if (rc == 0) {
-        rc = volt__path_set(path, o);
-        if (rc < 0) VOLT_SYS(unlink, path);
-    }
+    if (rc == 0) rc = volt__path_claim(fd, a, path, type, o);
     if (lock >= 0) VOLT_SYS(close, lock);
     return rc;
 }
 
 // ---- listeners
 
-static int volt__listen_ip(int fd, const volt_addr *a, const volt_listen_options *o) {
+static int volt__set_ip_options(int fd, const volt_addr *a, const volt_listen_options *o) {
     int rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     if (rc == 0 && o->is_reuseport) rc = volt__set_int_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
     if (rc == 0 && volt_addr_family(a) == AF_INET6)
         rc = volt__set_int_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, o->is_v6only != 0);
     if (rc == 0 && !o->is_delayed) rc = volt_set_nodelay(fd, 1); // accepted sockets inherit it
-    return rc < 0 ? rc : volt_sock_bind(fd, a);
+    return rc;
 }
 VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *options_or_null) {
     volt_listen_options o;
@@ -16081,15 +16237,13 @@ VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *opt
     if (options_or_null) o = *options_or_null;
     int family = volt_addr_family(a), is_unix = family == AF_UNIX;
     int type = is_unix && o.type ? o.type : SOCK_STREAM;
+    if (type == SOCK_DGRAM) return -EOPNOTSUPP;
     int fd = volt_sock_open(family, type, 0);
     if (fd < 0) return fd;
-    int rc = volt__is_ip(family) ? volt__listen_ip(fd, a, &o)
-             : is_unix           ? volt__path_bind(fd, a, type, &o)
-                                 : volt_sock_bind(fd, a);
-    if (rc == 0 && VOLT_SYS(listen, fd, o.backlog > 0 ? o.backlog : 1024) < 0) {
-        rc = -errno;
-        if (is_unix && volt__addr_path(a)) VOLT_SYS(unlink, volt__addr_path(a));
-    }
+    int rc = volt__is_ip(family) ? volt__set_ip_options(fd, a, &o) : 0;
+    if (rc == 0 && !is_unix) rc = volt_sock_bind(fd, a);
+    if (rc == 0)
+        rc = is_unix ? volt__listen_unix(fd, a, type, &o) : volt__listen_start(fd, type, &o);
     if (rc == 0) return fd;
     VOLT_SYS(close, fd);
     return rc;
@@ -16179,6 +16333,10 @@ typedef struct volt__io {
     int fd, dir, count;
     // has_gen: snapshot.gen is the generation of the operation; is_ready: an event ended its wait
     int has_gen, is_ready;
+    // What the operation waits for is not what reads or writes of its direction wait for: it is the
+    // error queue, urgent data, or known to the program alone. The ready bit says nothing about it,
+    // nor its EAGAIN about others.
+    int is_apart;
     // flags that the entry must have, see volt__fd_probe
     int wanted;
     volt_io_fn *call;
@@ -16335,6 +16493,17 @@ static int volt__is_ready_now(int fd, int dir) {
 static int volt__is_last_try(const volt_cx *cx, int fd, int dir) {
     return VOLT__UNLIKELY(cx->last_tries_ > 0) && volt__is_ready_now(fd, dir);
 }
+// Called after -ENOTSOCK. Returns 1 if the number, a socket by the flags of its entry, belongs to
+// another file by now; 0 if that is the result: an accept has a wrong argument, and a call of the
+// program may concern another descriptor.
+static int volt__io_is_stale(const volt__io *io, int flags) {
+    int type;
+    socklen_t len = sizeof type;
+    if (!(flags & VOLT__FD_SOCKET) || io->op == VOLT__OP_ACCEPT) return 0;
+    return io->op != VOLT__OP_CALL ||
+           (VOLT_SYS(getsockopt, io->fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0 &&
+            errno == ENOTSOCK);
+}
 // Called under a pin, if the entry is in the generation of the operation. Returns the result of the
 // call, -EAGAIN (without a call if the entry is known to be empty), VOLT__STALE, or another -errno.
 static int64_t volt__io_perform(volt_cx *cx, volt__fd *e, volt__io *io) {
@@ -16342,7 +16511,8 @@ static int64_t volt__io_perform(volt_cx *cx, volt__fd *e, volt__io *io) {
     if (VOLT__UNLIKELY((flags & io->wanted) != io->wanted))
         flags = volt__fd_probe(e, io->fd, io->snapshot.gen, io->wanted);
     if (VOLT__UNLIKELY(flags < 0)) return flags;
-    if (volt__fd_is_known_empty(e, io->dir) && !volt__is_last_try(cx, io->fd, io->dir))
+    if (volt__fd_is_known_empty(e, io->dir) && !io->is_apart &&
+        !volt__is_last_try(cx, io->fd, io->dir))
         return -EAGAIN;
     if (VOLT__UNLIKELY(flags & (VOLT__FD_REOPENED | VOLT__FD_TOGGLED)))
         return flags & VOLT__FD_REOPENED ? volt__io_call_reopened(cx, e, io)
@@ -16350,8 +16520,7 @@ static int64_t volt__io_perform(volt_cx *cx, volt__fd *e, volt__io *io) {
     int64_t rc = volt__fd_check_file(io->fd, flags);
     if (VOLT__UNLIKELY(rc < 0)) return rc;
     rc = volt__io_call(cx, io, flags);
-    // the flags say socket, so the number belongs to another file; for an accept: a wrong argument
-    if (rc == -ENOTSOCK && flags & VOLT__FD_SOCKET && io->op != VOLT__OP_ACCEPT) return VOLT__STALE;
+    if (VOLT__UNLIKELY(rc == -ENOTSOCK) && volt__io_is_stale(io, flags)) return VOLT__STALE;
     if (rc > 0 && (size_t)rc < io->len && (flags & VOLT__FD_STREAM) && io->count == 0)
         volt__fd_mark_empty(e, io->dir, io->snapshot.seq, io->buf, (size_t)rc, io->len);
     return rc;
@@ -16430,8 +16599,8 @@ static int64_t volt__io_step(volt_cx *cx, volt__node *node, volt__io *io) {
     for (int tries = 0; tries < 16; tries++) {
         int64_t rc = volt__io_try(cx, e, io);
         if (rc == -EAGAIN)
-            rc = volt__fd_wait(&rt->fds, e, io->fd, cx->worker_->index, io->dir, io->snapshot, node,
-                               cx->task_);
+            rc = volt__fd_wait(&rt->fds, e, io->fd, cx->worker_->index, io->dir,
+                               io->is_apart ? 0 : io->dir, io->snapshot, node, cx->task_);
         else if (rc != VOLT__STALE) return rc;
         else rc = VOLT__FD_REUSED;
         if (rc == VOLT__FD_REUSED) {
@@ -16455,7 +16624,7 @@ static inline void volt__io_init(volt__io *io, volt__op op, int fd, const void *
     io->count = count;
     io->buf = (char *)(uintptr_t)buf; // writes only read it
     io->len = len;
-    io->has_gen = io->is_ready = 0;
+    io->has_gen = io->is_ready = io->is_apart = 0;
     io->snapshot.gen = io->snapshot.seq = 0;
     io->wanted = VOLT__FD_PROBED;
     if (op == VOLT__OP_ACCEPT) io->wanted |= VOLT__FD_SOCKET | VOLT__FD_NONBLOCK;
@@ -16608,6 +16777,7 @@ VOLT_API volt_poll volt_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *try
     int dir = volt__io_direction(events);
     if (dir == 0) return volt_ready(-EINVAL);
     volt__io_init_call(&io, fd, dir, VOLT__FD_NONBLOCK, try_once, arg);
+    io.is_apart = 1;
     return volt__io_once(cx, &io);
 }
 // A call that reports readiness. It is not made while an entry in epoll is known to be empty. So
@@ -16672,6 +16842,7 @@ VOLT_API int64_t volt_try_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *t
     int dir = volt__io_direction(events);
     if (dir == 0) return -EINVAL;
     volt__io_init_call(&io, fd, dir, VOLT__FD_NONBLOCK, try_once, arg);
+    io.is_apart = 1;
     return volt__io_now(cx, &io);
 }
 
@@ -16738,9 +16909,11 @@ static int64_t volt__send_call(int fd, void *arg) {
     volt__message *m = (volt__message *)arg;
     return volt__sendmsg_once(fd, &m->head, m->flags);
 }
-static volt_poll volt__message_poll(volt_cx *cx, int fd, int dir, volt_io_fn *call, void *arg) {
+static volt_poll volt__message_poll(volt_cx *cx, int fd, int dir, int flags, volt_io_fn *call,
+                                    void *arg) {
     volt__io io;
     volt__io_init_call(&io, fd, dir, VOLT__FD_SOCKET, call, arg);
+    io.is_apart = (flags & (MSG_ERRQUEUE | MSG_OOB)) != 0;
     return volt__io_once(cx, &io);
 }
 VOLT_API volt_poll volt_recvfrom(volt_cx *cx, int fd, void *buf, size_t len, int flags,
@@ -16749,7 +16922,7 @@ VOLT_API volt_poll volt_recvfrom(volt_cx *cx, int fd, void *buf, size_t len, int
     volt__check_not_on_stack(cx, buf);
     volt__message_init(&m, buf, len, flags);
     m.from = from_or_null;
-    return volt__message_poll(cx, fd, VOLT__RD, volt__recv_call, &m);
+    return volt__message_poll(cx, fd, VOLT__RD, flags, volt__recv_call, &m);
 }
 VOLT_API volt_poll volt_recv(volt_cx *cx, int fd, void *buf, size_t len, int flags) {
     return volt_recvfrom(cx, fd, buf, len, flags, NULL);
@@ -16764,7 +16937,7 @@ VOLT_API volt_poll volt_sendto(volt_cx *cx, int fd, const void *buf, size_t len,
     volt__check_not_on_stack(cx, buf);
     volt__message_init(&m, buf, len, flags);
     if (to_or_null) volt__message_to(&m, to_or_null);
-    return volt__message_poll(cx, fd, VOLT__WR, volt__send_call, &m);
+    return volt__message_poll(cx, fd, VOLT__WR, flags, volt__send_call, &m);
 }
 VOLT_API volt_poll volt_send(volt_cx *cx, int fd, const void *buf, size_t len, int flags) {
     return volt_sendto(cx, fd, buf, len, flags, NULL);
@@ -16789,12 +16962,12 @@ static int64_t volt__sendmsg_call(int fd, void *arg) {
 VOLT_API volt_poll volt_recvmsg(volt_cx *cx, int fd, struct msghdr *m, int flags) {
     volt__messages args = { NULL, m, 1, flags };
     volt__check_not_on_stack(cx, m);
-    return volt__message_poll(cx, fd, VOLT__RD, volt__recvmsg_call, &args);
+    return volt__message_poll(cx, fd, VOLT__RD, flags, volt__recvmsg_call, &args);
 }
 VOLT_API volt_poll volt_sendmsg(volt_cx *cx, int fd, const struct msghdr *m, int flags) {
     volt__messages args = { NULL, (struct msghdr *)(uintptr_t)m, 1, flags }; // only read
     volt__check_not_on_stack(cx, m);
-    return volt__message_poll(cx, fd, VOLT__WR, volt__sendmsg_call, &args);
+    return volt__message_poll(cx, fd, VOLT__WR, flags, volt__sendmsg_call, &args);
 }
 // One message after the other, where the kernel has no call for several.
 static int64_t volt__messages_singly(int fd, const volt__messages *m, int is_send) {
@@ -16825,13 +16998,13 @@ VOLT_API volt_poll volt_recvmmsg(volt_cx *cx, int fd, struct mmsghdr *v, unsigne
     volt__messages args = { v, NULL, n, flags };
     if (n == 0) return volt_ready(0);
     volt__check_not_on_stack(cx, v);
-    return volt__message_poll(cx, fd, VOLT__RD, volt__recvmmsg_call, &args);
+    return volt__message_poll(cx, fd, VOLT__RD, flags, volt__recvmmsg_call, &args);
 }
 VOLT_API volt_poll volt_sendmmsg(volt_cx *cx, int fd, struct mmsghdr *v, unsigned n, int flags) {
     volt__messages args = { v, NULL, n, flags };
     if (n == 0) return volt_ready(0);
     volt__check_not_on_stack(cx, v);
-    return volt__message_poll(cx, fd, VOLT__WR, volt__sendmmsg_call, &args);
+    return volt__message_poll(cx, fd, VOLT__WR, flags, volt__sendmmsg_call, &args);
 }
 
 #if !defined(VOLT_NO_UDP) || !defined(VOLT_NO_UNIX)
@@ -17103,7 +17276,12 @@ VOLT_API int volt_msg_info_put(struct msghdr *m, volt_msg_control *room,
 
 // ---- many datagrams by one call
 
-enum { VOLT__SEGMENTS_MAX = 64, VOLT__SEGMENTS_BYTES = 65000, VOLT__SEGMENTS_ONCE = 16 };
+enum {
+    VOLT__SEGMENTS_MAX = 64,      // of a joined datagram
+    VOLT__SEGMENTS_BYTES = 65000, // the same
+    VOLT__SEGMENTS_ONCE = 16,     // datagrams of one sendmmsg
+    VOLT__SEGMENTS_CALLS = 16     // of one operation
+};
 typedef struct volt__message_segments {
     volt__message message; // the address, if there is one
     volt_msg_info info;
@@ -17163,7 +17341,7 @@ static int64_t volt__send_segments_call(int fd, void *arg) {
     size_t at = 0;
     int is_apart = s->size > VOLT__SEGMENTS_BYTES / 2 || s->len <= s->size;
     if (!is_apart) is_apart = !volt__message_knows_segments(fd);
-    while (at < s->len) {
+    for (int calls = 0; at < s->len && calls < VOLT__SEGMENTS_CALLS; calls++) {
         int64_t rc = is_apart ? volt__send_apart(fd, s, at) : volt__send_joined(fd, s, at);
         if (!is_apart && volt__is_not_joined(rc)) {
             is_apart = 1;
@@ -17186,7 +17364,7 @@ VOLT_API volt_poll volt_send_segments(volt_cx *cx, int fd, const void *buf, size
     s.buf = (char *)(uintptr_t)buf; // only read
     s.len = len;
     s.size = segment;
-    return volt__message_poll(cx, fd, VOLT__WR, volt__send_segments_call, &s);
+    return volt__message_poll(cx, fd, VOLT__WR, 0, volt__send_segments_call, &s);
 }
 static int64_t volt__recv_segments_call(int fd, void *arg) {
     volt__message_segments *s = (volt__message_segments *)arg;
@@ -17208,7 +17386,7 @@ VOLT_API volt_poll volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len
     volt__message_init(&s.message, buf, len, 0);
     s.message.from = from_or_null;
     s.size = 1;
-    volt_poll p = volt__message_poll(cx, fd, VOLT__RD, volt__recv_segments_call, &s);
+    volt_poll p = volt__message_poll(cx, fd, VOLT__RD, 0, volt__recv_segments_call, &s);
     if (volt_is_pending(p)) return p;
     *segment = s.size;
     if (info_or_null) *info_or_null = s.info;
@@ -17236,7 +17414,7 @@ VOLT_API int volt_unix_open(const volt_addr *a_or_null,
     if (a_or_null && volt_addr_family(a_or_null) != AF_UNIX) return -EAFNOSUPPORT;
     int fd = volt_sock_open(AF_UNIX, SOCK_DGRAM, 0);
     if (fd < 0 || !a_or_null) return fd;
-    int rc = volt__path_bind(fd, a_or_null, SOCK_DGRAM, &o);
+    int rc = volt__listen_unix(fd, a_or_null, SOCK_DGRAM, &o);
     if (rc == 0) return fd;
     VOLT_SYS(close, fd);
     return rc;
@@ -17288,7 +17466,7 @@ VOLT_API volt_poll volt_send_fds(volt_cx *cx, int fd, const void *buf, size_t le
     volt__message_init(&m.message, buf, len, 0);
     m.fds = (int *)(uintptr_t)fds; // only read
     m.n = n;
-    return volt__message_poll(cx, fd, VOLT__WR, volt__send_fds_call, &m);
+    return volt__message_poll(cx, fd, VOLT__WR, 0, volt__send_fds_call, &m);
 }
 // Hands over the descriptors of one item, and closes those for which there is no room.
 static void volt__take_fds(volt__fds_message *m, const struct cmsghdr *c) {
@@ -17325,7 +17503,7 @@ VOLT_API volt_poll volt_recv_fds(volt_cx *cx, int fd, void *buf, size_t len, int
     volt__message_init(&m.message, buf, len, 0);
     m.fds = fds;
     m.n = cap;
-    volt_poll p = volt__message_poll(cx, fd, VOLT__RD, volt__recv_fds_call, &m);
+    volt_poll p = volt__message_poll(cx, fd, VOLT__RD, 0, volt__recv_fds_call, &m);
     if (!volt_is_pending(p)) *out = m.info;
     return p;
 }
@@ -17677,6 +17855,14 @@ static int volt__connect_probe(volt__fd *e, int fd) {
     int rc = volt__fd_probe(e, fd, volt__load_rlx(&e->gen), wanted); // rlx: probe checks it
     return rc < 0 ? rc : 0;
 }
+// Called after an event. Returns 1 if the event, of a socket of the caller's, concerned an earlier
+// attempt to connect.
+static int volt__is_connecting(int fd) {
+    struct pollfd p;
+    p.fd = fd;
+    p.events = POLLOUT;
+    return VOLT_SYS(poll, &p, 1, 0) == 0;
+}
 static volt_poll volt__connect_done(volt_cx *cx, volt__node *node, const volt__connect_args *args,
                                     int fd) {
     int error = 0;
@@ -17694,8 +17880,8 @@ static volt_poll volt__connect_wait(volt_cx *cx, volt__node *node, const volt__c
         volt__fd_snapshot snapshot = volt__fd_take_snapshot(e);
         if (may_be_registered && volt__is_ready_now(fd, VOLT__WR))
             return volt__connect_done(cx, node, args, fd);
-        rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, snapshot, node,
-                           cx->task_);
+        rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, VOLT__WR, snapshot,
+                           node, cx->task_);
         may_be_registered = 1;
     } while (rc == VOLT__FD_AGAIN && volt__load_rlx(&e->mode) != VOLT__MODE_ALWAYS); // rlx: hint
     if (rc != VOLT__FD_LINKED)
@@ -17732,6 +17918,8 @@ static volt_poll volt__connect(volt_cx *cx, const volt__connect_args *args) {
     if (state == VOLT__CLOSED) // the number may be another file's by now
         return volt__leaf_ready(node, is_cancelled ? -ECANCELED : -EBADF);
     if (is_cancelled) return volt__connect_end(cx, node, args, fd, -ECANCELED);
+    if (args->own_fd >= 0 && volt__is_connecting(fd))
+        return volt__connect_wait(cx, node, args, volt__fd_lookup(&cx->rt_->fds, fd), fd);
     return volt__connect_done(cx, node, args, fd);
 }
 VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
@@ -17767,7 +17955,7 @@ static int64_t volt__ready_edge(volt_cx *cx, volt__fd *e, volt__io *io, volt__no
         if (rc < 0 && errno == EINTR) continue;
         if (p.revents & POLLNVAL) return -EBADF;
         if (rc != 0) return rc < 0 ? -errno : 0;
-        rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, dir, snapshot, node,
+        rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, dir, dir, snapshot, node,
                            cx->task_);
         if (rc == VOLT__FD_REUSED) {
             volt__fd_reset(cx, e, fd);
@@ -18147,17 +18335,23 @@ VOLT_API volt_poll volt_read_until(volt_cx *cx, volt_reader *r, const void *deli
     }
 }
 // Cuts a "\r" that belongs to the end of the line.
-static void volt__line_trim(int64_t rc, volt_span *out) {
-    if (rc == 1 && out->len > 0 && out->data[out->len - 1] == '\r') out->len--;
+static void volt__line_trim(volt_reader *r, int64_t rc, volt_span *out) {
+    int has_return = rc > 0 && out->len > 0 && out->data[out->len - 1] == '\r';
+    if (rc == 1 && has_return) out->len--;
+    // of a piece: it stays in the buffer, since the next byte may be "\n"
+    if (rc == 2 && has_return && out->len > 1 && !r->is_end_) {
+        out->len--;
+        r->from_--;
+    }
 }
 VOLT_API int volt_try_read_line(volt_reader *r, volt_span *out) {
     int rc = volt_try_read_until(r, "\n", 1, out);
-    volt__line_trim(rc, out);
+    volt__line_trim(r, rc, out);
     return rc;
 }
 VOLT_API volt_poll volt_read_line(volt_cx *cx, volt_reader *r, volt_span *out) {
     volt_poll p = volt_read_until(cx, r, "\n", 1, out);
-    if (!volt_is_pending(p)) volt__line_trim(volt_value(p), out);
+    if (!volt_is_pending(p)) volt__line_trim(r, volt_value(p), out);
     return p;
 }
 
@@ -19536,16 +19730,35 @@ static int volt__process_prepare(volt__process_fds *f, volt__child *c) {
     c->report_fd = f->report[1];
     return 0;
 }
-// Reads the report: nothing, since the pipe was closed by the exec, or an errno. Then the child is
-// collected. Returns 0 or -errno.
-static int volt__process_report(int fd, int pid) {
+// Reads the report: nothing, since the pipe was closed by the exec, or an errno. Returns it, or 0.
+static int volt__process_read_report(int fd) {
     int error = 0;
     ssize_t n;
     do n = VOLT_SYS(read, fd, &error, sizeof error);
     while (n < 0 && errno == EINTR);
-    if (n != (ssize_t)sizeof error) return 0;
+    return n == (ssize_t)sizeof error ? error : 0;
+}
+// Collects a child whose exec has failed. Returns 0, or -errno of the exec. The pipe is read only
+// if the child had memory of its own: a process that another thread has forked meanwhile may keep
+// the other end open.
+static int volt__process_report(const volt__child *c, int fd, int pid) {
+    int error = c->is_shared ? c->error : volt__process_read_report(fd);
+    if (error == 0) return 0;
     while (VOLT_SYS(waitpid, pid, NULL, 0) < 0 && errno == EINTR) {}
     return -error;
+}
+// A child that takes another user while it shares the memory of this process makes this process
+// undumpable (see prctl(2)), which is undone. Of two such children at once, the second would find
+// the state that the first has made.
+static unsigned volt__process_ids_lock;
+static int volt__process_start_child(volt__child *c) {
+    if (!c->options->has_ids) return VOLT_START_CHILD(c);
+    volt__lock(&volt__process_ids_lock);
+    int was_dumpable = VOLT_SYS(prctl, PR_GET_DUMPABLE, 0, 0, 0, 0) == 1;
+    int pid = VOLT_START_CHILD(c);
+    if (was_dumpable) VOLT_SYS(prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
+    volt__unlock(&volt__process_ids_lock);
+    return pid;
 }
 // Called by a pool thread, as the fn of volt_blocking.
 static int volt__process_spawn(void *arg) {
@@ -19558,11 +19771,11 @@ static int volt__process_spawn(void *arg) {
     c.envp = envp ? (char *const *)(uintptr_t)envp : environ;
     c.path = volt__sys_path();
     int rc = volt__process_prepare(&f, &c);
-    if (rc == 0) rc = VOLT_START_CHILD(&c);
+    if (rc == 0) rc = volt__process_start_child(&c);
     if (f.report[1] >= 0) VOLT_SYS(close, f.report[1]);
     f.report[1] = -1;
     int pid = rc;
-    if (rc > 0) rc = volt__process_report(f.report[0], pid);
+    if (rc > 0) rc = volt__process_report(&c, f.report[0], pid);
     volt__process_close_all(&f, rc < 0);
     if (rc < 0) return rc;
     p->in = f.ours[0];
@@ -19629,6 +19842,13 @@ static int64_t volt__process_collect(int fd, void *arg) {
     if (rc == 0) volt__exit_status(a->out, &info);
     return rc;
 }
+static void volt__process_close_pidfd(volt_cx *cx, volt_process *p) {
+    volt__lock(&p->lock_); // a thread may be about to send a signal
+    int fd = p->pidfd_;
+    p->pidfd_ = -1;
+    volt__unlock(&p->lock_);
+    volt_close(cx, fd);
+}
 // Where the kernel has no pidfd (before Linux 5.3), the child is asked for again and again. A pool
 // thread that waits would be one for each child, of which there may be more than threads.
 #define VOLT__PROCESS_TICK VOLT_MS(10)
@@ -19642,18 +19862,14 @@ static volt_poll volt__process_wait_with(volt_cx *cx, volt_process *p, volt__pro
             VOLT_AWAIT(p->rc_, volt_io(cx, p->pidfd_, VOLT_IN, volt__process_collect, args));
         else p->rc_ = volt__process_collect(-1, args);
         if (p->pidfd_ >= 0 && p->state_ == VOLT__PROCESS_RUNS && p->rc_ != -ECANCELED) {
-            volt_close(cx, p->pidfd_); // it cannot be waited for
-            p->pidfd_ = -1;
+            volt__process_close_pidfd(cx, p); // it cannot be waited for
             continue;
         }
         if (p->rc_ != -EAGAIN) break;
         VOLT_AWAIT(p->rc_, volt_sleep(cx, VOLT__PROCESS_TICK));
         if (p->rc_ < 0) break;
     }
-    if (p->state_ == VOLT__PROCESS_COLLECTED && p->pidfd_ >= 0) {
-        volt_close(cx, p->pidfd_);
-        p->pidfd_ = -1;
-    }
+    if (p->state_ == VOLT__PROCESS_COLLECTED && p->pidfd_ >= 0) volt__process_close_pidfd(cx, p);
     VOLT_END(p->rc_);
 }
 static volt_poll volt__process_wait(volt_cx *cx, volt_process *p, volt_exit_status *out) {
@@ -19665,10 +19881,22 @@ VOLT_API volt_poll volt_process_wait(volt_cx *cx, volt_process *p,
     volt__check_not_on_stack(cx, out_or_null);
     return volt__process_wait(cx, p, out_or_null);
 }
+// Sends a signal, under lock. The number is that of another process if another part of the program
+// has collected the child, or if SIGCHLD is ignored; a pidfd is not. Without one, the kernel is
+// asked whether this process has such a child. Returns 0 or -errno.
+static int volt__process_send(const volt_process *p, int signal) {
+    siginfo_t info;
+    if (p->pidfd_ >= 0) {
+        int64_t rc = VOLT_SYS(syscall, VOLT__SYS_PIDFD_SEND_SIGNAL, p->pidfd_, signal, NULL, 0);
+        if (rc == 0 || errno != ENOSYS) return rc == 0 ? 0 : -errno; // a filter may refuse the call
+    }
+    if (VOLT_SYS(waitid, P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+        return -ESRCH;
+    return VOLT_SYS(kill, p->pid, signal) < 0 ? -errno : 0;
+}
 VOLT_API int volt_process_signal(volt_process *p, int signal) {
     volt__lock(&p->lock_);
-    int rc = -ESRCH;
-    if (p->state_ == VOLT__PROCESS_RUNS) rc = VOLT_SYS(kill, p->pid, signal) < 0 ? -errno : 0;
+    int rc = p->state_ == VOLT__PROCESS_RUNS ? volt__process_send(p, signal) : -ESRCH;
     volt__unlock(&p->lock_);
     return rc;
 }
@@ -20656,7 +20884,9 @@ static int volt__shutdown_wait(volt_rt *rt, volt_time deadline) {
 VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most) {
     if (volt__is_forked_child(rt)) return -ECHILD;
     if (VOLT_TLS_GET()) {
+        volt__rt_pin(rt); // the task may be one of another runtime
         volt__shutdown_begin(rt);
+        volt__rt_unpin(rt);
         return -EINPROGRESS;
     }
     volt_time deadline = volt__thread_deadline(at_most);
@@ -20742,8 +20972,9 @@ VOLT_API volt_time volt_rt_deadline(volt_rt *rt) {
     volt__worker *w = rt->workers[0];
     // Held: volt_shutdown makes the steps, and makes the descriptor readable if it makes no more.
     if (!volt__try_lock(&rt->guest_lock)) return VOLT_NEVER;
-    // rlx: of this thread itself. Not parked: tasks may be left
-    int is_due = !w->guest_parked || volt__load_rlx(&w->guest_is_due);
+    // Not parked: tasks may be left. Claimed, or its bound queue not empty: tasks have come since.
+    int is_due = !w->guest_parked || volt__load_rlx(&w->guest_is_due) || // rlx: of this thread
+                 !volt__idle_is_parked(&rt->idle, 0) || !volt__injector_is_empty(&w->bound);
     volt_time at = is_due ? 0 : volt__sleep_deadline(w);
     volt__unlock(&rt->guest_lock);
     return at;
@@ -20799,6 +21030,10 @@ static int volt__run(const volt_config *config_or_null, volt_fn *fn, void *state
     }
     volt__admit(w, root, 0);
     volt__start_more(rt); // before the root task runs, so that it can bind tasks to these workers
+    if (volt__started(rt) < volt__min32(2, rt->n_workers)) {
+        w->wants_spare = 1;
+        volt__start_later(w);
+    }
     volt__trace_wake(rt, w, root);
     volt__store_rel(&w->lifo, root); // [Q4] with rescue; the slot is empty
     volt__worker_main(w);

@@ -2,8 +2,8 @@
 # ---- test: each log is a target, so that as many run at once as there are processors. A log ends
 # with "<name>: N passed, N failed, N skipped"; one that does not counts as a failure.
 SINGLE_TESTS := bound brackets calls chan chan_forms chan_kinds compose compose_sync datagrams \
-	dirs group guest misuse net pause process streams sync sync_kinds sync_stress task test_clock \
-	timers unix
+	dirs files group guest misuse net pause process streams sync sync_kinds sync_stress task \
+	test_clock timers unix
 BARE_TESTS := dirs single timers
 # examples that wait for times: also without real time
 CLOCKED := 04_timeout 05_cancel 14_group 16_limits
@@ -101,8 +101,8 @@ build/log/replay_%: build/fuzz/replay_%
 # form of every test with -O2. Only the normal form warns; `make check` compiles volt.h in each form
 # with all warnings.
 SHARED := beside bound budget chan chan_forms compose compose_sync datagrams guest idle limits net \
-	outside pause placement process queues rescue shared streams stress sync sync_kinds sync_stress \
-	task timers token unix
+	outside pause placement queues rescue shared streams stress sync sync_kinds sync_stress task \
+	timers token
 build/unit/volt.h build/unit/unit.h: volt.h tests/lib/unit.awk
 	@mkdir -p $(@D)
 	@awk -v part=$(if $(filter %/volt.h,$@),head,unit) -f tests/lib/unit.awk volt.h > $@

@@ -174,6 +174,76 @@ ROOT_TEST_1(io_returns_the_error_of_its_call, {
     volt_close(cx, s->fd);
     VOLT_END(0);
 }
+// The same of a socket, if the call concerns another descriptor: the number is no other file's.
+static int64_t another_is_no_socket(int fd, void *arg) {
+    (void)fd;
+    ++*(int *)arg;
+    return -ENOTSOCK;
+}
+typedef struct {
+    volt_frame frame;
+    int fd;
+    char c;
+    int64_t rc;
+} byte_reader;
+static volt_poll byte_reader_run(volt_cx *cx, void *arg) {
+    byte_reader *r = (byte_reader *)arg;
+    VOLT_BEGIN(cx, r);
+    VOLT_AWAIT(r->rc, volt_read(cx, r->fd, &r->c, 1));
+    VOLT_END(r->rc);
+}
+ROOT_TEST_1(io_returns_enotsock_of_another_descriptor, {
+    int fd[2], n;
+    volt_handle h;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, s->fd), 0);
+    SPAWN(&s->h, byte_reader_run, ((byte_reader){ .fd = s->fd[0] }));
+    VOLT_AWAIT(volt_yield(cx));
+    VOLT_AWAIT(s->rc, volt_io(cx, s->fd[0], VOLT_IN, another_is_no_socket, &s->n));
+    CHECK_EQ(s->rc, -ENOTSOCK);
+    CHECK_EQ(volt_try_io(cx, s->fd[0], VOLT_IN, another_is_no_socket, &s->n), -ENOTSOCK);
+    CHECK_EQ(s->n, 2);
+    VOLT_AWAIT(s->rc, volt_write(cx, s->fd[1], "x", 1));
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h)); // its wait was not disturbed
+    CHECK_EQ(s->rc, 1);
+    for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
+    VOLT_END(0);
+}
+// What one function finds missing says nothing about what another one, or a read, waits for.
+static int64_t take_if_x(int fd, void *arg) {
+    char *c = (char *)arg;
+    int64_t n = recv(fd, c, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (n == 1 && *c == 'x') return recv(fd, c, 1, MSG_DONTWAIT);
+    return n < 0 ? -errno : -EAGAIN;
+}
+ROOT_TEST_1(functions_of_one_descriptor_wait_for_different_things, {
+    int fd[2], n;
+    char c;
+    volt_timer limit;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, s->fd), 0);
+    VOLT_AWAIT(s->rc, volt_write(cx, s->fd[1], "abx", 3));
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(5),
+                                  volt_io(cx, s->fd[0], VOLT_IN, take_if_x, &s->c)));
+    CHECK_EQ(s->rc, -ETIMEDOUT); // the event is used up; the bytes are there
+    VOLT_AWAIT(s->rc, volt_read(cx, s->fd[0], &s->c, 1));
+    CHECK(s->rc == 1 && s->c == 'a');
+    VOLT_AWAIT(s->rc, volt_recv(cx, s->fd[0], &s->c, 1, 0));
+    CHECK(s->rc == 1 && s->c == 'b');
+    VOLT_AWAIT(s->rc, volt_io(cx, s->fd[0], VOLT_IN, take_if_x, &s->c));
+    CHECK(s->rc == 1 && s->c == 'x');
+    // and the other way: a read has found nothing, and no event comes
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(5), volt_read(cx, s->fd[0], &s->c, 1)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    VOLT_AWAIT(s->rc, volt_io(cx, s->fd[0], VOLT_IN, another_is_no_socket, &s->n));
+    CHECK_EQ(s->rc, -ENOTSOCK);
+    for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
+    VOLT_END(0);
+}
 // A kernel interface of which volt knows nothing: the interfaces of the system, by netlink.
 // Not every C library comes with <linux/netlink.h>.
 enum { GET_LINK = 18, NEW_LINK = 16, IS_DUMP_REQUEST = 0x301 };

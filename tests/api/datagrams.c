@@ -136,6 +136,91 @@ ROOT_TEST_1(refused_datagram_is_reported_once, {
     volt_close(cx, s->fd);
     VOLT_END(0);
 }
+// The error queue and the data of a socket are two things, although epoll reports both as readable.
+// Each question comes when the server has found both empty.
+typedef struct {
+    volt_frame frame;
+    int fd;
+    volt_arm data, error;
+    char buf[16], error_buf[16];
+    struct msghdr m;
+    struct iovec part;
+    volt_addr from;
+    int64_t rc;
+} error_aware;
+static volt_poll error_aware_run(volt_cx *cx, void *arg) {
+    error_aware *e = (error_aware *)arg;
+    VOLT_BEGIN(cx, e);
+    for (;;) {
+        e->part = (struct iovec){ e->error_buf, sizeof e->error_buf };
+        e->m = (struct msghdr){ .msg_iov = &e->part, .msg_iovlen = 1 };
+        VOLT_AWAIT(e->rc, VOLT_SELECT(
+            VOLT_ARM(&e->data, volt_recvfrom(cx, e->fd, e->buf, sizeof e->buf, 0, &e->from)),
+            VOLT_ARM(&e->error, volt_recvmsg(cx, e->fd, &e->m, MSG_ERRQUEUE))));
+        if (e->rc < 0) VOLT_RETURN(e->rc);
+        CHECK(e->data.fired && e->data.value == 5);
+        VOLT_AWAIT(e->rc, volt_sendto(cx, e->fd, e->buf, 5, 0, &e->from));
+        CHECK_EQ(e->rc, 5);
+    }
+    VOLT_END(0);
+}
+ROOT_TEST_1(data_is_received_beside_a_wait_for_the_error_queue, {
+    int server, client, i;
+    volt_addr to, here;
+    volt_handle h;
+    volt_timer limit;
+    char buf[16];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->server = udp_on("127.0.0.1", NULL, &s->to);
+    s->client = udp_on("127.0.0.1", NULL, &s->here);
+    SPAWN(&s->h, error_aware_run, ((error_aware){ .fd = s->server }));
+    for (s->i = 0; s->i < 20; s->i++) { // whichever arm is polled first
+        VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(1),
+                                      volt_recv(cx, s->client, s->buf, sizeof s->buf, 0)));
+        CHECK_EQ(s->rc, -ETIMEDOUT);
+        VOLT_AWAIT(s->rc, volt_sendto(cx, s->client, "hello", 5, 0, &s->to));
+        VOLT_AWAIT(s->rc, volt_recv(cx, s->client, s->buf, sizeof s->buf, 0));
+        CHECK_EQ(s->rc, 5);
+    }
+    volt_cancel(&s->h);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, -ECANCELED);
+    volt_close(cx, s->server);
+    volt_close(cx, s->client);
+    VOLT_END(0);
+}
+ROOT_TEST_1(error_queue_is_read_although_there_is_no_data, {
+    int fd, one;
+    volt_addr nowhere, here;
+    char buf[64], control[512];
+    struct msghdr m;
+    struct iovec part;
+    volt_timer limit;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->fd = udp_on("127.0.0.1", NULL, &s->nowhere);
+    volt_close(cx, s->fd); // a port without a socket
+    s->fd = udp_on("127.0.0.1", NULL, &s->here);
+    s->one = 1;
+    CHECK_EQ(setsockopt(s->fd, IPPROTO_IP, IP_RECVERR, &s->one, sizeof s->one), 0);
+    VOLT_AWAIT(s->rc, volt_sendto(cx, s->fd, "hello", 5, 0, &s->nowhere));
+    CHECK_EQ(s->rc, 5);
+    VOLT_AWAIT(s->rc, volt_recv(cx, s->fd, s->buf, sizeof s->buf, 0));
+    CHECK_EQ(s->rc, -ECONNREFUSED);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_MS(1),
+                                  volt_recv(cx, s->fd, s->buf, sizeof s->buf, 0)));
+    CHECK_EQ(s->rc, -ETIMEDOUT); // nothing is there, and the event is used up
+    s->part = (struct iovec){ s->buf, sizeof s->buf };
+    s->m = (struct msghdr){ .msg_iov = &s->part, .msg_iovlen = 1, .msg_control = s->control,
+                            .msg_controllen = sizeof s->control };
+    VOLT_AWAIT(s->rc, volt_recvmsg(cx, s->fd, &s->m, MSG_ERRQUEUE));
+    CHECK(s->rc == 5 && s->m.msg_flags & MSG_ERRQUEUE);
+    volt_close(cx, s->fd);
+    VOLT_END(0);
+}
 ROOT_TEST_1(message_on_a_file_that_is_no_socket_gives_enotsock, {
     int fd[2];
     char c;
@@ -579,6 +664,25 @@ ROOT_TEST_1(segments_of_a_unix_socket_are_datagrams, {
     for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
     VOLT_END(0);
 }
+// The receiver's buffer is full soon, and the kernel drops the rest: only the bound ends the poll.
+ROOT_TEST_1(one_call_sends_a_bounded_number_of_segments, {
+    int fd, client;
+    volt_addr to, here;
+    char *data;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->fd = udp_on("127.0.0.1", NULL, &s->to);
+    s->client = udp_on("127.0.0.1", NULL, &s->here);
+    s->data = (char *)calloc(1, 5000);
+    VOLT_AWAIT(s->rc, volt_send_segments(cx, s->client, s->data, 5000, 1, &s->to));
+    CHECK(s->rc == 16 * 64 || s->rc <= 16 * 16); // joined or apart
+    CHECK(s->rc > 0);
+    free(s->data);
+    volt_close(cx, s->fd);
+    volt_close(cx, s->client);
+    VOLT_END(0);
+}
 ROOT_TEST_1(segments_of_a_bad_size_are_refused, {
     int fd;
     volt_addr a;
@@ -776,6 +880,60 @@ ROOT_TEST(connect_on_and_from_use_the_given_socket_and_address, {
     VOLT_END(0);
 }
 
+// A listener whose queue is full leaves the next connection waiting. An event of an earlier attempt
+// does not end that wait.
+typedef struct {
+    volt_frame frame;
+    int fd;
+    volt_addr to;
+    int64_t rc;
+} connector;
+static volt_poll connector_run(volt_cx *cx, void *arg) {
+    connector *c = (connector *)arg;
+    VOLT_BEGIN(cx, c);
+    VOLT_AWAIT(c->rc, volt_connect_on(cx, c->fd, &c->to));
+    VOLT_END(c->rc);
+}
+static void fire_as_writable(volt_cx *cx, int fd) {
+    volt__chain c;
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
+    volt__chain_init(&c);
+    volt__lock(&e->lock);
+    volt__fd_fire_all(e, &e->wr, VOLT__FIRED, &c);
+    volt__unlock(&e->lock);
+    volt__schedule_chain(&c);
+}
+ROOT_TEST_1(connect_on_waits_on_after_the_event_of_an_earlier_attempt, {
+    int lfd, fd, filling[8], i;
+    volt_addr a;
+    volt_handle h;
+    struct pollfd p;
+    int64_t rc;
+}) {
+    static const volt_listen_options o = { .backlog = 1 };
+    VOLT_BEGIN(cx, s);
+    s->lfd = volt_listen("127.0.0.1", 0, &o);
+    CHECK_EQ(volt_local_addr(s->lfd, &s->a), 0);
+    for (s->i = 0; s->i < 8; s->i++) {
+        s->filling[s->i] = volt_sock_open(AF_INET, SOCK_STREAM, 0);
+        (void)connect(s->filling[s->i], (struct sockaddr *)(void *)s->a.sa_, s->a.len_);
+    }
+    s->fd = volt_sock_open(AF_INET, SOCK_STREAM, 0);
+    SPAWN(&s->h, connector_run, ((connector){ .fd = s->fd, .to = s->a }));
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(5)));
+    s->p = (struct pollfd){ .fd = s->fd, .events = POLLOUT };
+    CHECK_EQ(poll(&s->p, 1, 0), 0); // not yet
+    fire_as_writable(cx, s->fd);
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
+    CHECK_EQ(volt_try_join(&s->h, &s->rc), -EAGAIN);
+    volt_cancel(&s->h);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(s->rc, -ECANCELED);
+    for (int i = 0; i < 8; i++) volt_close(cx, s->filling[i]);
+    volt_close(cx, s->fd);
+    volt_close(cx, s->lfd);
+    VOLT_END(0);
+}
 // The port may be one of a connection that has ended, or of another socket that shares it.
 ROOT_TEST_1(connect_from_uses_port_that_another_socket_shares, {
     int lfd, fd, other, got;
@@ -894,6 +1052,13 @@ TEST(addresses_are_parsed_and_formatted) {
     struct sockaddr_un whole = { .sun_family = AF_UNIX, .sun_path = "/tmp/x" }; // with what follows
     CHECK_EQ(volt_addr_from(&b, (struct sockaddr *)(void *)&whole, sizeof whole), 0);
     CHECK(volt_addr_equal(&a, &b) && volt_addr_hash(&a) == volt_addr_hash(&b));
+    snprintf(text, sizeof text, "unix:@%0107d", 1); // the longest abstract name; then one more
+    char again[VOLT_ADDR_TEXT];
+    CHECK_EQ(volt_addr_parse(&a, text), 0);
+    CHECK_EQ(volt_addr_format(&a, again, sizeof again), (int)strlen(text));
+    CHECK_STR(again, text);
+    snprintf(text, sizeof text, "unix:@%0108d", 1);
+    CHECK_EQ(volt_addr_parse(&a, text), -EINVAL);
     snprintf(text, sizeof text, "fe80::1%%%055d", 1); // the longest host; then one more
     CHECK_EQ(strlen(text), 63);
     CHECK_EQ(volt_addr_make(&a, text, 0), 0);

@@ -12,16 +12,25 @@ static int interrupts, most_at_once, byte_error, takes_nothing, close_error;
 static ssize_t test_pread(int fd, void *buf, size_t len, off_t at);
 static ssize_t test_pwrite(int fd, const void *buf, size_t len, off_t at);
 static int test_close(int fd);
+#include <sys/stat.h>
+#include <sys/uio.h>
+// Reads in place: their number, the most bytes of one, and whether the file is a block device.
+static int n_in_place, most_in_place, is_block;
+static ssize_t test_preadv2(int fd, const struct iovec *iov, int n, off_t at, int flags);
+static int test_fstat(int fd, struct stat *st);
 #define pread test_pread
 #define pwrite test_pwrite
 #define close test_close
+#define preadv2 test_preadv2
+#define fstat test_fstat
 #include "volt.h"
 #undef pread
 #undef pwrite
 #undef close
+#undef preadv2
+#undef fstat
 #include "test.h"
 #include "tasks.h"
-#include <sys/stat.h>
 
 static int is_interrupted(void) {
     if (interrupts == 0) return 0;
@@ -44,6 +53,22 @@ static ssize_t test_pread(int fd, void *buf, size_t len, off_t at) {
 static ssize_t test_pwrite(int fd, const void *buf, size_t len, off_t at) {
     if (takes_nothing) return 0;
     return is_interrupted() ? -1 : pwrite(fd, buf, some(len), at);
+}
+// The kernel itself gives the bytes, so that each of them counts as cached.
+static ssize_t test_preadv2(int fd, const struct iovec *iov, int n, off_t at, int flags) {
+    size_t len = iov[0].iov_len;
+    (void)n, (void)flags;
+    n_in_place++;
+    if (most_in_place && len > (size_t)most_in_place) len = (size_t)most_in_place;
+    return pread(fd, iov[0].iov_base, len, at);
+}
+static int test_fstat(int fd, struct stat *st) {
+    int rc = fstat(fd, st);
+    if (is_block) {
+        st->st_mode = S_IFBLK | 0600;
+        st->st_size = 0;
+    }
+    return rc;
 }
 static int test_close(int fd) {
     int rc = close(fd);
@@ -196,6 +221,105 @@ TEST(file_calls_retry_short_transfers_and_give_late_errors) {
     CHECK_EQ(run_on(1, rarer_run, &r), 0);
     remove_dir();
 }
+
+// ---- reads in place
+
+typedef struct {
+    volt_frame frame;
+    volt_file_op op, other;
+    volt_handle h;
+    int fd, direct_fd, n;
+    int64_t rc;
+    char *to, *from;
+} cached;
+enum { LONG = 3 << 20 };
+static int rounds_of_other, reader_has_ended;
+typedef struct {
+    volt_frame frame;
+} yielder;
+static volt_poll other_run(volt_cx *cx, void *arg) {
+    yielder *y = (yielder *)arg;
+    VOLT_BEGIN(cx, y);
+    while (!reader_has_ended) {
+        rounds_of_other++;
+        VOLT_AWAIT(volt_yield(cx));
+    }
+    VOLT_END(0);
+}
+#ifdef RWF_NOWAIT
+enum { HAS_READS_IN_PLACE = 1 };
+#else
+enum { HAS_READS_IN_PLACE = 0 };
+#endif
+static volt_poll cached_run(volt_cx *cx, void *arg) {
+    cached *f = (cached *)arg;
+    VOLT_BEGIN(cx, f);
+    VOLT_AWAIT(f->fd, volt_file_open(cx, &f->op, path, O_RDWR | O_CREAT | O_EXCL, 0640));
+    for (int i = 0; i < LONG; i++) f->to[i] = (char)(i * 7 + i / 251);
+    VOLT_AWAIT(f->rc, volt_file_pwrite(cx, &f->op, f->fd, f->to, LONG, 0));
+    CHECK_EQ(f->rc, LONG);
+    VOLT_AWAIT(f->rc, volt_file_pread(cx, &f->op, f->fd, f->from, 4096, 100));
+    CHECK(f->rc == 4096 && memcmp(f->from, f->to + 100, 4096) == 0);
+    CHECK_EQ(n_in_place, HAS_READS_IN_PLACE);
+    // of more than 1 MiB: the copy alone would keep the worker too long
+    VOLT_AWAIT(f->rc, volt_file_pread(cx, &f->op, f->fd, f->from, LONG, 0));
+    CHECK(f->rc == LONG && memcmp(f->from, f->to, LONG) == 0);
+    CHECK_EQ(n_in_place, HAS_READS_IN_PLACE);
+    // cached to the middle only, and the size of a block device is 0
+    most_in_place = 4096;
+    for (is_block = 0; is_block < 2; is_block++) {
+        VOLT_AWAIT(f->rc, volt_file_pread(cx, &f->op, f->fd, f->from, 10000, 100));
+        CHECK(f->rc == 10000 && memcmp(f->from, f->to + 100, 10000) == 0);
+    }
+    is_block = most_in_place = 0;
+    // with O_DIRECT a read in place would wait for the disk; another descriptor of the same op not
+    n_in_place = 0;
+    f->direct_fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+    if (f->direct_fd >= 0) {
+        VOLT_AWAIT(f->rc, volt_file_pread(cx, &f->op, f->direct_fd, f->from, 4096, 4096));
+        CHECK(f->rc == 4096 && memcmp(f->from, f->to + 4096, 4096) == 0);
+        CHECK_EQ(n_in_place, 0);
+        VOLT_AWAIT(f->rc, volt_file_close(cx, &f->other, f->direct_fd));
+    }
+    VOLT_AWAIT(f->rc, volt_file_pread(cx, &f->op, f->fd, f->from, 4096, 4096));
+    CHECK_EQ(f->rc, 4096);
+    CHECK_EQ(n_in_place, HAS_READS_IN_PLACE);
+    // each takes a unit of the budget
+    SPAWN(NULL, other_run, ((yielder){ { { 0 } } }));
+    for (f->n = 0; f->n < 2000; f->n++) {
+        VOLT_AWAIT(f->rc, volt_file_pread(cx, &f->op, f->fd, f->from, 16, f->n));
+        CHECK_EQ(f->rc, 16);
+    }
+    reader_has_ended = 1;
+    CHECK(rounds_of_other >= 2000 / 256);
+    VOLT_AWAIT(f->rc, volt_file_close(cx, &f->op, f->fd));
+    VOLT_END(0);
+}
+TEST(cached_data_is_read_in_place_where_that_neither_waits_nor_lasts) {
+    cached f;
+    memset(&f, 0, sizeof f);
+    f.to = aligned_alloc(4096, LONG);
+    f.from = aligned_alloc(4096, LONG);
+    make_dir();
+    CHECK_EQ(run_on(1, cached_run, &f), 0);
+    remove_dir();
+    free(f.to);
+    free(f.from);
+}
+ROOT_TEST_1(write_to_a_pipe_without_reader_raises_no_signal, {
+    volt_file_op op;
+    int fd[2];
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(pipe(s->fd), 0);
+    close(s->fd[0]);
+    VOLT_AWAIT(s->rc, volt_file_append(cx, &s->op, s->fd[1], "x", 1));
+    CHECK_EQ(s->rc, -EPIPE);
+    close(s->fd[1]);
+    VOLT_END(0);
+}
+
 #ifndef VOLT_SINGLE_THREAD
 static volt_poll shared_op_run(volt_cx *cx, void *arg) {
     rarer *r = (rarer *)arg;

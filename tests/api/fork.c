@@ -173,6 +173,31 @@ TEST(children_do_not_disturb_their_parent) {
 TEST(children_do_not_disturb_a_guest) {
     for (has_word = 0; has_word < 2; has_word++) beside_children(1, 1);
 }
+// The parent has begun a shutdown, and waits for the task that the child also has.
+TEST_OF_THREADS(child_that_destroys_a_task_does_not_wake_its_parent) {
+    volt_config c = test_config(1);
+    volt_counters before, after;
+    volt_rt *rt;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    void *state = volt_task_create(rt, giver_run, sizeof(giver));
+    CHECK_EQ(volt_shutdown(rt, VOLT_MS(1)), 1);
+    UNTIL((volt_stats(rt, &before), before.parks > 0 && volt__idle_is_parked(&rt->idle, 0)));
+    pid_t child = fork();
+    if (child == 0) {
+        volt_task_destroy(state);
+        TEST_BEFORE_EXIT();
+        _exit(0);
+    }
+    int status = -1;
+    while (waitpid(child, &status, 0) < 0) CHECK_EQ(errno, EINTR);
+    CHECK_EQ(status, 0);
+    struct pollfd p = { .fd = rt->workers[0]->reactor.evfd, .events = POLLIN };
+    volt_stats(rt, &after);
+    CHECK(poll(&p, 1, 0) == 0 && after.unparks == before.unparks);
+    volt_task_destroy(state);
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
+    CHECK_EQ(volt_destroy(rt), 0);
+}
 static int is_mapped(void *page) {
     unsigned char pages;
     if (mincore(page, 1, &pages) == 0) return 1;

@@ -119,6 +119,28 @@ TEST(spawn_makes_guest_readable) {
     CHECK_EQ(is_readable(rt, 0), 0);
     destroy(rt);
 }
+// A loop that waits with a time limit, and not for the descriptor, must not miss it.
+TEST(spawn_makes_a_step_due_by_the_deadline) {
+    volt_rt *rt = guest_on(1);
+    int n_ended = 0;
+    CHECK_EQ(volt_rt_step(rt, 0), 0);
+    CHECK_EQ(volt_rt_deadline(rt), VOLT_NEVER);
+    RT_SPAWN(rt, NULL, giver_run, (giver){ .n_ended = &n_ended });
+    CHECK_EQ(volt_rt_deadline(rt), 0);
+    CHECK_EQ(volt_rt_step(rt, 0), 1);
+    CHECK_EQ(volt_rt_deadline(rt), VOLT_NEVER);
+    destroy(rt);
+}
+TEST_OF_THREADS(spawn_of_a_bound_task_makes_a_step_due_by_the_deadline) {
+    volt_rt *rt = guest_on(2);
+    volt_spawn_options bound = { .is_bound = 1, .worker = 0 };
+    int n_ended = 0;
+    while (volt_rt_step(rt, 0) > 0 || volt_rt_deadline(rt) != VOLT_NEVER) {}
+    CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, &bound, NULL, giver_run, (giver){ .n_ended = &n_ended }), 0);
+    CHECK_EQ(volt_rt_deadline(rt), 0);
+    UNTIL((volt_rt_step(rt, 0), READ(n_ended)));
+    destroy(rt);
+}
 TEST(due_timer_makes_guest_readable) {
     volt_rt *rt = guest_on(1);
     int n_ended = 0;
@@ -525,6 +547,11 @@ TEST_OF_THREADS(guest_that_another_thread_drains_is_never_due) {
     CHECK_EQ(volt_destroy(rt), 0);
     test_check_heap();
 }
+TEST(shutdown_without_time_ends_a_guest_without_tasks) {
+    volt_rt *rt = guest_on(1);
+    CHECK_EQ(volt_shutdown(rt, 0), 0);
+    CHECK_EQ(volt_destroy(rt), 0);
+}
 TEST(guest_steps_go_on_after_shutdown_that_timed_out) {
     volt_rt *rt = guest_on(1);
     volt_token go = { 0 };
@@ -618,6 +645,25 @@ static void *holder_main(void *arg) {
     holder *h = arg;
     while (!READ(h->is_inside)) CHECK(volt_rt_step(h->rt, 0) >= 0);
     return NULL;
+}
+// The step must be left in order: its lock, and the worker.
+static void *steps_cancelled(void *rt) {
+    CHECK_EQ(pthread_cancel(pthread_self()), 0);
+    CHECK(volt_rt_step(rt, 0) >= 0);
+    pthread_testcancel();
+    return NULL;
+}
+TEST_OF_THREADS(pthread_cancel_waits_for_the_end_of_a_step) {
+    volt_rt *rt = guest_on(1);
+    pthread_t t;
+    void *result = NULL;
+    int n_ended = 0;
+    RT_SPAWN(rt, NULL, giver_run, (giver){ .n_ended = &n_ended });
+    CHECK_EQ(pthread_create(&t, NULL, steps_cancelled, rt), 0);
+    CHECK_EQ(pthread_join(t, &result), 0);
+    CHECK(result == PTHREAD_CANCELED && n_ended == 1);
+    CHECK_EQ(volt_rt_step(rt, 0), 0);
+    destroy(rt);
 }
 TEST_OF_THREADS(guest_step_is_refused_while_another_thread_steps) {
     typedef struct {

@@ -847,6 +847,36 @@ MISUSE(task_that_joins_itself_is_caught, "waits for its own end", { int64_t rc; 
     VOLT_AWAIT(s->rc, volt_sleep(cx, VOLT_S(60)));
     VOLT_END(0);
 }
+typedef struct {
+    volt_frame frame;
+    volt_handle *h;
+} detacher;
+static volt_poll detacher_run(volt_cx *cx, detacher *d) {
+    VOLT_BEGIN(cx, d);
+    VOLT_AWAIT(volt_yield(cx));
+    volt_detach(d->h);
+    VOLT_AWAIT(volt_sleep(cx, VOLT_S(60)));
+    VOLT_END(0);
+}
+static volt_poll sleeper_run(volt_cx *cx, void *arg) {
+    giver *g = (giver *)arg;
+    VOLT_BEGIN(cx, g);
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
+    VOLT_END(0);
+}
+MISUSE(detach_beside_join_in_another_arm_is_caught, "cleared or changed during the wait", {
+    volt_handle h;
+    detacher d;
+    volt_arm a, b;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    SPAWN(&s->h, sleeper_run, (giver){.value = 0});
+    s->d.h = &s->h;
+    VOLT_AWAIT(s->rc, VOLT_SELECT(VOLT_ARM(&s->a, volt_join(cx, &s->h)),
+                                  VOLT_ARM(&s->b, detacher_run(cx, &s->d))));
+    VOLT_END(0);
+}
 MISUSE(join_state_beyond_end_of_state_is_caught, "exceeds the state of the task", {
     volt_handle h;
     char room[4096];

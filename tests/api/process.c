@@ -1,12 +1,49 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Child processes and signals.
+#ifndef _GNU_SOURCE // before the first libc header
+#  define _GNU_SOURCE 1
+#endif
+#include "start_by_fork.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+// The seam: signals to a number are counted, and a child may be started by fork, or beside one.
+static int n_kills, by_fork, keeps, release_fd = -1;
+static int counted_kill(pid_t pid, int signal) {
+    n_kills++;
+    return kill(pid, signal);
+}
+// Forks a process that keeps all descriptors of this one until release_fd is closed.
+static void fork_keeper(void) {
+    int fd[2];
+    char c;
+    if (pipe(fd) < 0) abort();
+    pid_t pid = fork();
+    if (pid < 0) abort();
+    if (pid == 0) {
+        close(fd[1]);
+        while (read(fd[0], &c, 1) > 0) {}
+        _exit(0);
+    }
+    close(fd[0]);
+    release_fd = fd[1];
+}
+#define VOLT_START_CHILD(child_)                                                                   \
+    (keeps ? fork_keeper() : (void)0,                                                              \
+     by_fork ? START_BY_FORK(child_) : volt__sys_start_child(child_))
+#define kill counted_kill
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
+#undef kill
 #include "test.h"
 #include "tasks.h"
 #include <dirent.h>
 #include <grp.h>
 #include <limits.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 // The arguments of `sh -c TEXT`, which outlive an await.
@@ -323,6 +360,11 @@ TEST(process_gets_other_ids_and_no_further_groups) {
     CHECK_STR(s.r.out, "65534\n65534\n65534\n65534\n65534\n");
     CHECK_EQ(getuid(), geteuid()); // those of this process stay
     CHECK(has_capability(SETUID));
+    CHECK_EQ(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 1); // and it still leaves core dumps
+    CHECK_EQ(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), 0);
+    memset(&s, 0, sizeof s);
+    CHECK_EQ(run_on(1, other_user_run, &s), 0);
+    CHECK_EQ(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 0); // if it was to
 }
 TEST(process_that_may_not_change_its_ids_does_not_run) {
     static const int caps[] = { SETUID, SETGID };
@@ -645,6 +687,89 @@ ROOT_TEST_1(process_wait_works_without_pidfd, {
     volt_process_close(cx, &s->p);
     VOLT_END(0);
 }
+// Where another part of the program has collected the child, its number may be any process's.
+ROOT_TEST_1(process_that_was_collected_by_others_gets_no_signal, {
+    volt_process p;
+    volt_process_options o;
+    int64_t rc;
+    int has_pidfd;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->has_pidfd = 0; s->has_pidfd < 2; s->has_pidfd++) {
+        s->o.argv = SH("exit 3");
+        VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+        CHECK_EQ(s->rc, 0);
+        if (!s->has_pidfd && s->p.pidfd_ >= 0) {
+            volt_close(cx, s->p.pidfd_);
+            s->p.pidfd_ = -1;
+        }
+        CHECK_EQ(waitpid(s->p.pid, NULL, 0), s->p.pid);
+        n_kills = 0;
+        CHECK_EQ(volt_process_signal(&s->p, SIGKILL), -ESRCH);
+        CHECK_EQ(n_kills, 0);
+        VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, NULL));
+        CHECK_EQ(s->rc, -ECHILD);
+    }
+    VOLT_END(0);
+}
+// A process that another thread forks meanwhile has all descriptors of this one, and keeps them.
+static int has_real_vfork(void) {
+    static volatile int is_shared;
+    pid_t pid = vfork();
+    if (pid == 0) {
+        is_shared = 1;
+        _exit(0);
+    }
+    CHECK_EQ(waitpid(pid, NULL, 0), pid);
+    return is_shared;
+}
+typedef struct {
+    volt_frame frame;
+    volt_process p;
+    volt_process_options o;
+    volt_exit_status end;
+    int64_t rc;
+} starter;
+static volt_poll starter_run(volt_cx *cx, void *arg) {
+    starter *s = (starter *)arg;
+    VOLT_BEGIN(cx, s);
+    s->o.argv = SH("exit 3");
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, &s->end));
+    CHECK(s->rc == 0 && s->end.code == 3);
+    close(release_fd);
+    CHECK(waitpid(-1, NULL, 0) > 0); // the keeper
+    no_child_is_left();
+    VOLT_END(0);
+}
+TEST(process_start_ends_although_a_forked_process_keeps_its_pipe) {
+    starter s;
+    memset(&s, 0, sizeof s);
+    if (!has_real_vfork()) SKIP("vfork is a fork here");
+    keeps = 1;
+    CHECK_EQ(run_on(1, starter_run, &s), 0);
+}
+// As in emulators, where vfork is a fork: the error of the exec comes through the pipe.
+ROOT_TEST_1(child_with_memory_of_its_own_reports_its_error, {
+    volt_process p;
+    volt_process_options o;
+    int64_t rc;
+}) {
+    static const char *const none[] = { "no-such-program", NULL };
+    VOLT_BEGIN(cx, s);
+    by_fork = 1;
+    s->o.argv = none;
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    CHECK_EQ(s->rc, -ENOENT);
+    no_child_is_left();
+    s->o.argv = SH("exit 0");
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, NULL));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
 enum { PROCESSES = 60 };
 typedef struct {
     volt_frame frame;
@@ -709,6 +834,7 @@ ROOT_TEST(process_of_another_library_is_adopted, {
     s->pid = fork();
     if (s->pid == 0) _exit(9);
     CHECK_EQ(volt_process_adopt(&s->p, 1), -ECHILD);
+    CHECK_EQ(volt_process_adopt(&s->p, 0), -EINVAL);
     CHECK_EQ(volt_process_adopt(&s->p, s->pid), 0);
     CHECK_EQ(volt_process_adopt(&s->p, s->pid), -EBUSY);
     VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, &s->end));

@@ -138,6 +138,20 @@ ROOT(dup2_over_a_number_is_noticed) {
     CHECK_EQ(test_log.n[VOLT_LOG_FD_REUSED], 1);
     VOLT_END(0);
 }
+ROOT(dup2_over_standard_input_is_noticed_after_a_wait) {
+    root *const s = arg;
+    VOLT_BEGIN(cx, s);
+    make_pipe_at(0, &other_end, 1);
+    s->fd = 0;
+    READ_WITHIN(1);
+    CHECK_EQ(s->n, -ETIMEDOUT);
+    make_pipe_at(0, &second_end, 1);
+    CHECK_EQ(write(second_end, "hello", 5), 5);
+    READ_WITHIN(10000);
+    CHECK_EQ(s->n, 5);
+    CHECK_EQ(test_log.n[VOLT_LOG_FD_REUSED], 1);
+    VOLT_END(0);
+}
 ROOT(connection_that_is_accepted_inherits_no_description) {
     root *const s = arg;
     VOLT_BEGIN(cx, s);

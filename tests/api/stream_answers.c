@@ -7,7 +7,9 @@
 #define SECOND(a_, b_, ...) b_
 #define PICK(...) SECOND(__VA_ARGS__)
 #define VOLT_SYS(name_, ...) PICK(HOOK_##name_, name_, ~)(__VA_ARGS__)
+#define VOLT_START_CHILD(child_) START_BY_FORK(child_)
 #define _GNU_SOURCE 1 // before the first libc header
+#include "start_by_fork.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

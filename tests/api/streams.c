@@ -324,6 +324,38 @@ ROOT_TEST_1(long_lines_stop_are_skipped_or_cut, {
     }
     VOLT_END(0);
 }
+// A "\r" at the end of a piece comes with the next one, or belongs to the end of the line.
+ROOT_TEST_1(piece_does_not_end_with_a_part_of_the_line_end, {
+    script in;
+    volt_reader r;
+    volt_span span;
+    char buf[8], all[40];
+    int64_t rc;
+    size_t piece, cap, n;
+}) {
+    static const char text[] = "abc\r\nab\rcdef\r\n\r\n123456\r\rx\r";
+    static const char want[] = "abc\nab\rcdef\n\n123456\r\rx\r";
+    VOLT_BEGIN(cx, s);
+    for (s->cap = 2; s->cap <= sizeof s->buf; s->cap++) {
+        for (s->piece = 1; s->piece < sizeof text; s->piece++) {
+            s->in = (script){ .in = text, .n_in = sizeof text - 1, .piece = s->piece };
+            volt_reader_init(&s->r, stream_of(&s->in), s->buf, s->cap, VOLT_LONG_CUT);
+            s->n = 0;
+            for (;;) {
+                VOLT_AWAIT(s->rc, volt_read_line(cx, &s->r, &s->span));
+                CHECK(s->rc >= 0 && s->rc <= 2);
+                if (s->rc == 0) break;
+                CHECK(s->span.len > 0 || s->rc == 1);
+                memcpy(s->all + s->n, s->span.data, s->span.len);
+                s->n += s->span.len;
+                if (s->rc == 1) s->all[s->n++] = '\n';
+            }
+            CHECK_EQ(s->n, sizeof want - 1);
+            CHECK_EQ(memcmp(s->all, want, s->n), 0);
+        }
+    }
+    VOLT_END(0);
+}
 ROOT_TEST_1(reader_fills_reads_and_gives_the_rest_as_a_stream, {
     script in;
     volt_reader r;

@@ -643,6 +643,12 @@ TEST_DIES(once_failing_end_before_begin_is_misuse, "volt_once_end: no work has b
     volt_once_end(&o, 0);
 }
 
+TEST_DIES(once_end_after_the_end_is_misuse, "volt_once_end: no work has begun") {
+    static volt_once o;
+    if (volt_once_try_begin(&o) != 1) return;
+    volt_once_end(&o, 1);
+    volt_once_end(&o, 0);
+}
 TEST_DIES(once_end_before_begin_is_misuse, "volt_once_end: no work has begun") {
     static volt_once o;
     volt_once_end(&o, 1);

@@ -1,14 +1,32 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // Descriptors through unix sockets, credentials, pipes, terminals, serial lines.
+#ifndef _GNU_SOURCE // before the first libc header
+#  define _GNU_SOURCE 1
+#endif
+#include <sys/socket.h>
+// The seam: what runs right before a socket listens, and right after it is bound.
+static void (*before_listen)(void), (*after_bind)(void);
+static int watched_listen(int fd, int backlog) {
+    if (before_listen) before_listen();
+    return listen(fd, backlog);
+}
+static int watched_bind(int fd, const struct sockaddr *a, socklen_t len) {
+    int rc = bind(fd, a, len);
+    if (after_bind) after_bind();
+    return rc;
+}
+#define listen watched_listen
+#define bind watched_bind
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
+#undef listen
+#undef bind
 #include "test.h"
 #include "tasks.h"
 #include <pty.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
 
@@ -429,6 +447,46 @@ TEST(unix_listener_sets_mode_and_replaces_what_is_stale) {
     close(fd);
     CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:1"), 0);
     CHECK_EQ(volt_unix_open(&a, NULL), -EAFNOSUPPORT);
+    rmdir(dir);
+}
+static volt_addr contended;
+static int second_server;
+static void start_a_second_server(void) {
+    volt_listen_options o = { .is_replacing = 1 };
+    before_listen = NULL;
+    second_server = volt_listen_addr(&contended, &o);
+}
+TEST(second_server_does_not_replace_one_that_is_about_to_listen) {
+    volt_listen_options o = { .is_replacing = 1 };
+    CHECK(mkdtemp(dir));
+    contended = addr_in_dir("s");
+    before_listen = start_a_second_server;
+    int fd = volt_listen_addr(&contended, &o);
+    CHECK(fd >= 0);
+    CHECK_EQ(second_server, -EADDRINUSE);
+    CHECK_EQ(volt_unix_unlink(fd), 0);
+    close(fd);
+    o.type = SOCK_DGRAM;
+    CHECK_EQ(volt_listen_addr(&contended, &o), -EOPNOTSUPP);
+    rmdir(dir);
+}
+static unsigned mode_at_bind;
+static void note_mode(void) {
+    struct stat st;
+    CHECK_EQ(stat(path_of(&contended), &st), 0);
+    mode_at_bind = st.st_mode & 0777;
+}
+TEST(datagram_socket_has_its_mode_from_the_bind_on) {
+    volt_listen_options o = { .mode = 0640 };
+    CHECK(mkdtemp(dir));
+    umask(0);
+    contended = addr_in_dir("s");
+    after_bind = note_mode;
+    int fd = volt_unix_open(&contended, &o);
+    CHECK(fd >= 0);
+    CHECK_EQ(mode_at_bind, 0640);
+    CHECK_EQ(volt_unix_unlink(fd), 0);
+    close(fd);
     rmdir(dir);
 }
 ROOT_TEST_1(abstract_names_connect_seqpackets, {

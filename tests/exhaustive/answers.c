@@ -269,6 +269,8 @@ static int answer_isatty(int fd) { return S_ISCHR(told.kind) || isatty(fd); }
 #define answer_cfgetospeed cfgetospeed
 #define answer_chmod chmod
 #define answer_chown chown
+#define answer_fchmod fchmod
+#define answer_prctl prctl
 #define answer_flock flock
 #define answer_ftruncate ftruncate
 #define answer_if_indextoname if_indextoname
@@ -1145,6 +1147,21 @@ TEST(select_reserves_only_for_receiver_of_another_wait) {
     CHECK_EQ(got, 7);
     end();
 }
+// A sender behind such a reservation meets the receiver of that select once no reservation is held.
+TEST(sender_meets_receiver_of_select_that_also_reserves) {
+    static const int message = 7;
+    begin();
+    CHECK_EQ(volt_chan_init(&met.c, met.buf, sizeof met.buf[0], 0), 0);
+    PENDING(reserving_run(cx_of(0)));
+    CHECK_EQ(volt_chan_try_reserve(&met.c), 0); // for the receiver
+    PENDING(volt_chan_send(cx_of(1), &met.c, &message, sizeof message));
+    volt_chan_unreserve(&met.c);
+    GIVES(volt_chan_send(cx_of(1), &met.c, &message, sizeof message), 0);
+    GIVES(reserving_run(cx_of(0)), 0);
+    CHECK(met.in.fired && !reserves.fired);
+    CHECK_EQ(met.got, 7);
+    end();
+}
 
 // ---- reads
 
@@ -1537,8 +1554,8 @@ TEST(fd_being_closed_refuses_operations) {
     volt__fd_begin_close(e);
     GIVES(volt_read(cx_of(0), fd[0], &byte, 1), -EBADF);
     volt_rt_close(rt, fd[0]); // the second to close it
-    CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, volt__fd_take_snapshot(e),
-                           &frame[0].node_, task), -EBADF);
+    CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, VOLT__RD,
+                           volt__fd_take_snapshot(e), &frame[0].node_, task), -EBADF);
     CHECK(fcntl(fd[0], F_GETFD) >= 0); // not before the first one is out
     volt__fd_unpin_and_close(rt, e, fd[0]);
     CHECK(fcntl(fd[0], F_GETFD) < 0);

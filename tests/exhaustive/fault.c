@@ -94,6 +94,8 @@ static int fails(int call) {
 #define fault_cfsetospeed cfsetospeed
 #define fault_chmod chmod
 #define fault_chown chown
+#define fault_fchmod fchmod
+#define fault_prctl prctl
 #define fault_flock flock
 #define fault_ftruncate ftruncate
 #define fault_if_indextoname if_indextoname

@@ -9,6 +9,7 @@
 
 #define _GNU_SOURCE 1 // before the first libc header
 #define VOLT_IMPLEMENTATION
+#include "start_by_fork.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -47,6 +48,7 @@
 //   epoll_own: the ADD of an eventfd, or of a guest's timer; epoll_watch: of the watchdog's timer
 //   epoll_first: the first epoll_wait on an epoll instance, which also counts as epoll_wait
 //   fcntl_set: F_SETFL; fcntl_pipe: F_SETPIPE_SZ   getsockopt_error: SO_ERROR
+//   fcntl_get, fcntl_stored: F_GETFL, the second of volt_file_open's descriptors
 //   futex_timed: a wait with a deadline            nofile: RLIMIT_NOFILE
 //   close_file: of a descriptor from openat        getaddrinfo_system: EAI_SYSTEM, with an errno
 //   dirents: getdents64                            fork: VOLT_START_CHILD
@@ -61,6 +63,7 @@
     X_(accept4) X_(alloc) X_(bind) X_(chmod) X_(chown) X_(clock) X_(close) X_(close_file)          \
     X_(connect) X_(dirents) X_(epoll_add) X_(epoll_create1) X_(epoll_del) X_(epoll_first)          \
     X_(epoll_mod) X_(epoll_own) X_(epoll_pwait2) X_(epoll_wait) X_(epoll_watch) X_(eventfd)        \
+    X_(fchmod) X_(fcntl_stored)                                                                    \
     X_(fcntl_get) X_(fcntl_pipe) X_(fcntl_set) X_(fdatasync) X_(flock) X_(fork) X_(fsync)          \
     X_(ftruncate)                                                                                  \
     X_(futex_timed) X_(futex_wait) X_(getaddrinfo) X_(getaddrinfo_system) X_(getpeername)          \
@@ -68,7 +71,7 @@
     X_(getsockopt_error) X_(getsockopt_pidfd) X_(if_indextoname) X_(if_nametoindex) X_(ioctl)      \
     X_(ioctl_nxcl)                                                                                 \
     X_(kill) X_(kill_group) X_(listen) X_(mkdir) X_(mmap) X_(munmap) X_(nofile) X_(open)           \
-    X_(open_device) X_(open_dir) X_(openat) X_(openat_new) X_(pidfd_open) X_(pipe2)                \
+    X_(open_device) X_(open_dir) X_(openat) X_(openat_new) X_(pidfd_open) X_(pidfd_send) X_(pipe2) \
     X_(pipe2_child) X_(poll) X_(pread) X_(preadv2) X_(pthread_attr_init)                           \
     X_(pthread_attr_setstacksize) X_(pthread_create) X_(pthread_setname_np) X_(pwrite)             \
     X_(read_data) X_(read_event) X_(read_file) X_(read_pipe) X_(read_report) X_(read_signal)       \
@@ -239,6 +242,7 @@ static void make_an_edge(int fd) {
 #define VOLT_PANIC(text_) fail("%s", text_)
 #define VOLT_PIPE_MANY 2 // so that the copies of the scenarios ask for a larger pipe
 #define VOLT_FORK_WORD() NULL // as before Linux 4.14
+#define fault_prctl prctl
 #define fault_cfgetospeed cfgetospeed
 #define fault_cfsetispeed cfsetispeed
 #define fault_cfsetospeed cfsetospeed
@@ -409,6 +413,7 @@ static int syscall_fails(long number, long second) {
     if (number == SYS_getrandom) call = C_getrandom;
     if (number == SYS_getdents64) call = C_dirents;
     if (number == SYS_pidfd_open) call = C_pidfd_open;
+    if (number == SYS_pidfd_send_signal) call = C_pidfd_send;
     syscall_opens = call == C_pidfd_open;
     syscall_effect = call == N_CALLS ? PASS : fails(call);
     syscall_value = syscall_effect == ZERO ? 0 : -1;
@@ -661,7 +666,7 @@ static int fault_fcntl(int fd, int op, ...) {
     va_end(ap);
     if (op == F_GETFD) return fcntl(fd, op);
     if (op == F_DUPFD_CLOEXEC) return opened(fcntl(fd, op, flags), FD_DATA);
-    if (fails(op == F_GETFL        ? C_fcntl_get
+    if (fails(op == F_GETFL        ? kind_of(fd) == FD_STORED ? C_fcntl_stored : C_fcntl_get
               : op == F_SETPIPE_SZ ? C_fcntl_pipe
                                    : C_fcntl_set))
         return -1;
@@ -706,6 +711,7 @@ FAULTY(int, fdatasync, (int fd), (fd))
 FAULTY(int, fsync, (int fd), (fd))
 FAULTY(int, chmod, (const char *path, mode_t mode), (path, mode))
 FAULTY(int, chown, (const char *path, uid_t uid, gid_t gid), (path, uid, gid))
+FAULTY(int, fchmod, (int fd, mode_t mode), (fd, mode))
 FAULTY(int, ftruncate, (int fd, off_t len), (fd, len))
 FAULTY(int, mkdir, (const char *path, mode_t mode), (path, mode))
 FAULTY(int, rename, (const char *from, const char *to), (from, to))
@@ -737,9 +743,9 @@ static ssize_t fault_pwrite(int fd, const void *buf, size_t n, off_t at) {
 
 // ---- child processes
 
-// volt__sys_start_child is of volt.h, in which this macro is used.
+// By fork, so that the calls on the pipe of the report may fail, too.
 #define VOLT_START_CHILD(child_)                                                                   \
-    (fails(C_fork) ? -inject.f.value : started_child(volt__sys_start_child(child_)))
+    (fails(C_fork) ? -inject.f.value : started_child(START_BY_FORK(child_)))
 static int started_child(int pid) {
     if (pid > 0) add(&inject.n_children, 1);
     return pid;

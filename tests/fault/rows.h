@@ -104,6 +104,7 @@ static const row rows[] = {
     ROW(epoll_mod, FAIL, ALWAYS, 0, ENOMEM),
     ROW(epoll_del, FAIL, ALWAYS, HARMLESS, ENOENT, EBADF, EPERM, ENOMEM),
     ROW(fcntl_get, FAIL, ALWAYS, LOUD, EBADF),
+    ROW(fcntl_stored, FAIL, ALWAYS, HARMLESS, EBADF), // then a thread reads
     ROW(fcntl_set, FAIL, ALWAYS, LOUD, EPERM, EACCES),
     ROW(fcntl_pipe, FAIL, ALWAYS, HARMLESS, EPERM, EBUSY, ENOMEM),
     ROW(poll, FAIL, ALWAYS, LOUD, ENOMEM),
@@ -168,6 +169,7 @@ static const row rows[] = {
     ROW(getsockopt_domain, FAIL, ALWAYS, LOUD, ENOPROTOOPT),
     ROW(getsockopt_pidfd, FAIL, ALWAYS, LOUD, ENOPROTOOPT, ENODATA, ESRCH, EINVAL, EMFILE, ENFILE,
         ENOMEM),
+    ROW(fchmod, FAIL, ALWAYS, HARMLESS, EPERM, EIO, EROFS), // only the time is narrowed by it
     ROW(chmod, FAIL, ALWAYS, LOUD, EACCES, EIO, ELOOP, ENAMETOOLONG, ENOENT, ENOMEM, ENOTDIR, EPERM,
         EROFS),
     ROW(chown, FAIL, ALWAYS, LOUD, EACCES, EIO, ELOOP, ENAMETOOLONG, ENOENT, ENOMEM, ENOTDIR, EPERM,
@@ -206,6 +208,7 @@ static const row rows[] = {
     ROW(pipe2_child, FAIL, ALWAYS, LOUD, EMFILE, ENFILE, ENOMEM),
     ROW(read_report, FAIL, STORM, HARMLESS, EINTR),
     ROW(fork, FAIL, ALWAYS, LOUD, EAGAIN, ENOMEM),
+    ROW(pidfd_send, FAIL, ALWAYS, 0, EPERM, ESRCH, ENOSYS),
     ROW(pidfd_open, FAIL, ALWAYS, HARMLESS, EMFILE, ENFILE, ENODEV, ENOMEM, ENOSYS, EPERM),
     ROW(waitid, FAIL, ALWAYS, LOUD, ECHILD),
     ROW(waitpid, FAIL, STORM, HARMLESS, EINTR),

@@ -191,7 +191,7 @@ STATE(refuses_a_process, volt_process p; volt_process_options options;) {
     CHECK_EQ(volt_process_signal(&s->p, SIGTERM), -ESRCH);
     VOLT_END(s->first);
 }
-// It ends by itself, if no signal can be sent.
+// It ends by itself, if no signal can be sent. The last one is signalled by its number.
 STATE(ends_a_process, volt_process p; volt_process_options options; process_ender_state ender;
       int i;) {
     static const char *const nap[] = { "sleep", "0.3", NULL };
@@ -199,12 +199,16 @@ STATE(ends_a_process, volt_process p; volt_process_options options; process_ende
     s->options.argv = nap;
     s->options.is_group = s->options.ends_group = 1;
     if (is_start_lost()) VOLT_RETURN(0);
-    for (s->i = 0; s->i < 2; s->i++) {
+    for (s->i = 0; s->i < 3; s->i++) {
         KEEP_AWAIT(volt_process_start(cx, &s->p, &s->options));
         if (s->rc < 0) break;
-        s->ender = (process_ender_state){ .p = &s->p, .grace = s->i ? VOLT_MS(20) : 0 };
+        if (s->i == 2 && s->p.pidfd_ >= 0) {
+            volt_close(cx, s->p.pidfd_);
+            s->p.pidfd_ = -1;
+        }
+        s->ender = (process_ender_state){ .p = &s->p, .grace = s->i == 1 ? VOLT_MS(20) : 0 };
         KEEP_AWAIT(process_ender_run(cx, &s->ender));
-        if (!is_hit()) CHECK_EQ(s->ender.end.signal, s->i ? SIGTERM : SIGKILL);
+        if (!is_hit()) CHECK_EQ(s->ender.end.signal, s->i == 1 ? SIGTERM : SIGKILL);
     }
     VOLT_END(s->first);
 }

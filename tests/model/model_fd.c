@@ -373,8 +373,8 @@ static void retire(volt__chain *c) {
 }
 static int wait_for_bytes(int i) {
     tasks[i].word = VOLT__REF;
-    return volt__fd_wait(&rt->fds, entry(), file, 0, VOLT__RD, volt__fd_take_snapshot(entry()),
-                         &nodes[i], &tasks[i]);
+    return volt__fd_wait(&rt->fds, entry(), file, 0, VOLT__RD, VOLT__RD,
+                         volt__fd_take_snapshot(entry()), &nodes[i], &tasks[i]);
 }
 SCENARIO(fd_old_event) {
     volt__chain c;
@@ -403,8 +403,8 @@ SCENARIO(fd_cancel_event) {
     file = vmc_fd();
     volt__node *node = vmc_alloc(sizeof *node);
     tasks[0].word = VOLT__RUNNING + VOLT__REF;
-    VMC_ASSERT(volt__fd_wait(&rt->fds, entry(), file, 0, VOLT__RD, volt__fd_take_snapshot(entry()),
-                             node, &tasks[0]) == 1);
+    VMC_ASSERT(volt__fd_wait(&rt->fds, entry(), file, 0, VOLT__RD, VOLT__RD,
+                             volt__fd_take_snapshot(entry()), node, &tasks[0]) == 1);
     old_token = (uint64_t)entry()->gen << 32 | (uint32_t)file;
     int t = vmc_spawn(deliver_old, NULL);
     uint8_t was = volt__fd_end_wait(node, &tasks[0], VOLT__RD);

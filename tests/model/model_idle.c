@@ -191,6 +191,36 @@ SCENARIO(idle_claim_push_push_long, .class = VMC_BOUNDED, .preemptions = 2, .sta
          .is_long = 1) {
     claim_push_push();
 }
+// workers[0] is a guest that sleeps, and whose application makes no step. A push may claim it, but
+// a worker that parks, and the next push, must not rely on it.
+static void make_guest_that_is_away(void) {
+    make_runtime(2, UINT32_MAX);
+    rt->idle.guest = volt__idle_bit(0);
+    put_to_sleep(0);
+}
+static void end_beside_a_guest(uint32_t n_items_) { // it may be claimed, or sleep
+    VMC_ASSERT(n_run == n_items_ && rt->idle.searching == 0);
+    VMC_ASSERT(!volt__idle_is_parked(&rt->idle, 1));
+    free_runtime();
+}
+SCENARIO(idle_park_push_beside_a_guest) {
+    make_guest_that_is_away();
+    run_beside(take_one, workers[1], 1);
+    end_beside_a_guest(1);
+}
+SCENARIO(idle_claim_push_beside_a_guest) {
+    make_guest_that_is_away();
+    put_to_sleep_poked(1);
+    run_beside(wake_and_take_one, workers[1], 1);
+    end_beside_a_guest(1);
+}
+SCENARIO(idle_two_pushes_beside_a_guest, .class = VMC_BOUNDED, .preemptions = 1, .stale_reads = 1) {
+    make_guest_that_is_away();
+    int t = vmc_spawn(inject, (void *)(intptr_t)1);
+    run_beside(take_two, workers[1], 1);
+    vmc_join(t);
+    end_beside_a_guest(2);
+}
 // Of two threads that push at once one wakes a worker.
 static uint32_t n_claimed;
 static void claim(void *unused) {

@@ -49,6 +49,7 @@ static void end_beside_signals(int n, int ends_group) {
     vmc_must_happen("before the end");
     vmc_must_happen("after the end");
     process.pid = PID;
+    process.pidfd_ = -1; // by its number
     process.state_ = VOLT__PROCESS_RUNS;
     process.ends_group_ = (uint8_t)ends_group;
     child = 1;

@@ -483,6 +483,75 @@ static void spawn_and_detach(void *unused) {
 SCENARIO(shutdown_destroy_beside_refused_spawn, .class = VMC_EXHAUSTIVE) {
     destroy_beside(&handle, ends, spawn_and_detach);
 }
+// Nothing is held here: the thread has only begun its call.
+static void spawn_refused(void *unused) {
+    (void)unused;
+    VMC_ASSERT(spawn(NULL, NULL, ends) == -ESHUTDOWN);
+}
+SCENARIO(shutdown_destroy_waits_for_a_refused_spawn, .class = VMC_EXHAUSTIVE) {
+    rt_is_on_heap = 1;
+    rt_make(1);
+    begin(NULL);
+    work(w0);
+    stop();
+    rt_carry(NULL);
+    volt__join_threads(rt);
+    int t = vmc_spawn(spawn_refused, NULL);
+    vmc_assume(volt__load_acq(&rt->pins) >= 2);
+    VMC_ASSERT(volt_destroy(rt) == 0);
+    vmc_join(t);
+}
+// A task of another runtime begins the shutdown, and is still in the call when all has ended.
+static volt__worker stranger;
+static volt_rt home;
+static void shut_down_by_a_task(void *unused) {
+    (void)unused;
+    stranger.rt = &home;
+    VOLT_TLS_SET(&stranger);
+    VMC_ASSERT(volt_shutdown(rt, VOLT_NEVER) == -EINPROGRESS);
+    VOLT_TLS_SET((volt__worker *)NULL);
+}
+SCENARIO(shutdown_destroy_waits_for_a_task_of_another_runtime, .class = VMC_EXHAUSTIVE) {
+    rt_is_on_heap = 1;
+    rt_make(1);
+    int t = vmc_spawn(shut_down_by_a_task, NULL);
+    vmc_assume(volt__load_acq(&rt->is_closed) != 0);
+    work(w0);
+    vmc_assume(volt__load_acq(&rt->acks) == 0);
+    stop();
+    rt_carry(NULL);
+    volt__join_threads(rt);
+    VMC_ASSERT(volt_destroy(rt) == 0);
+    vmc_join(t);
+}
+// A task that has joined one of another runtime ends as soon as it is woken, and its runtime with
+// it, while the worker that has woken it gives its reference back.
+static volt__task *joiner;
+static volt_poll joins_a_stranger(volt_cx *cx, void *arg) {
+    volt__node *node = &((job *)arg)->frame.node_;
+    if (joiner) {
+        volt__node_unbind(node, joiner);
+        return ends(cx, arg);
+    }
+    joiner = cx->task_;
+    joiner->flags |= VOLT__IS_SHARED;
+    volt__task_retain(joiner);
+    volt__node_bind(node, joiner, joiner);
+    return volt_pending();
+}
+static void end_of_the_stranger(void *unused) {
+    (void)unused;
+    volt__join_wake(joiner, &home);
+}
+SCENARIO(shutdown_destroy_waits_for_a_join_of_another_runtime, .class = VMC_EXHAUSTIVE) {
+    rt_is_on_heap = 1;
+    rt_make(1);
+    VMC_ASSERT(spawn(w0, NULL, joins_a_stranger) == 0);
+    rt_carry(w0);
+    rt_run_one(w0);
+    rt_carry(NULL);
+    destroy_beside_last(end_of_the_stranger);
+}
 // Two threads hold the same task; the last one to give it up is the last to leave, or not.
 static volt_poll gives_another(volt_cx *cx, void *arg) {
     waker = volt_waker_retain(cx);

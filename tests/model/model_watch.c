@@ -80,6 +80,30 @@ SCENARIO(watchdog_words_two_expiries) {
     free_runtime();
 }
 
+// A worker that parks, and finds a task by its last look, was seen parked by the one that has
+// received the expiry: it must arm the timer again, although it had armed it before.
+SCENARIO(watchdog_is_armed_after_a_park_that_finds_a_task) {
+    volt__chain c;
+    volt__worker *w;
+    make_runtime(2, PERIOD);
+    w = workers[0];
+    put_to_sleep(workers[1]);
+    rt->watchdog.is_armed = n_armed = 1;
+    w->needs_watchdog = 0;
+    int t = vmc_spawn(receives_expiry, workers[1]);
+    act_as(w);
+    volt__chain_init(&c);
+    volt__chain_push(&c, make_item(0));
+    volt__injector_push(&rt->injector, &c);
+    volt__park(w);
+    note_run(volt__next_after_events(w));
+    volt__searching_done(w);
+    vmc_join(t);
+    VMC_ASSERT(n_run == 1 && rt->watchdog.is_armed == 1);
+    act_as(NULL);
+    free_runtime();
+}
+
 // ---- worker 0 is stuck in its poll until another worker has run what waits for it
 
 static void sleep_then_run(void *arg) {
@@ -131,8 +155,8 @@ SCENARIO(watchdog_rescues_descriptor) {
     items[0].task.word = VOLT__REF;
     int fd = vmc_fd();
     volt__fd *e = volt__fd_lookup(&rt->fds, fd);
-    VMC_ASSERT(volt__fd_wait(&rt->fds, e, fd, 0, VOLT__RD, volt__fd_take_snapshot(e),
-                             &items[0].node, &items[0].task) == 1);
+    VMC_ASSERT(volt__fd_wait(&rt->fds, e, fd, 0, VOLT__RD, VOLT__RD,
+                             volt__fd_take_snapshot(e), &items[0].node, &items[0].task) == 1);
     vmc_fd_raise(fd, EPOLLIN);
     volt__searching_done(workers[0]);
     act_as(NULL);
@@ -242,8 +266,8 @@ SCENARIO(watchdog_rescuer_owner_descriptor) {
     items[0].task.word = VOLT__REF;
     int fd = vmc_fd();
     volt__fd *e = volt__fd_lookup(&rt->fds, fd);
-    VMC_ASSERT(volt__fd_wait(&rt->fds, e, fd, 0, VOLT__RD, volt__fd_take_snapshot(e),
-                             &items[0].node, &items[0].task) == 1);
+    VMC_ASSERT(volt__fd_wait(&rt->fds, e, fd, 0, VOLT__RD, VOLT__RD,
+                             volt__fd_take_snapshot(e), &items[0].node, &items[0].task) == 1);
     vmc_fd_raise(fd, EPOLLIN);
     int t = vmc_spawn(rescue, workers[1]);
     act_as(workers[0]);

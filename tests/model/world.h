@@ -85,6 +85,8 @@ void vmc_fd_raise(int fd, uint32_t events); // an edge: EPOLLIN, EPOLLOUT, ...
 #define vmc_sys_cfsetispeed(...) vmc_unmodelled("cfsetispeed", __VA_ARGS__)
 #define vmc_sys_cfsetospeed(...) vmc_unmodelled("cfsetospeed", __VA_ARGS__)
 #define vmc_sys_chmod(...) vmc_unmodelled("chmod", __VA_ARGS__)
+#define vmc_sys_fchmod(...) vmc_unmodelled("fchmod", __VA_ARGS__)
+#define vmc_sys_prctl(...) vmc_unmodelled("prctl", __VA_ARGS__)
 #define vmc_sys_chown(...) vmc_unmodelled("chown", __VA_ARGS__)
 #define vmc_sys_flock(...) vmc_unmodelled("flock", __VA_ARGS__)
 #define vmc_sys_ftruncate(...) vmc_unmodelled("ftruncate", __VA_ARGS__)

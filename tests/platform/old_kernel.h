@@ -22,6 +22,7 @@
 //   recvmmsg           2.6.33             ENOSYS                  filters
 //   sendmmsg           3.0                ENOSYS                  filters
 //   pidfd_open         5.3                ENOSYS                  filters
+//   pidfd_send_signal  5.1                ENOSYS                  filters
 //   SO_PEERPIDFD       6.5                ENOPROTOOPT
 //   preadv2            4.6; its RWF_NOWAIT ENOSYS, EOPNOTSUPP     filters; EOPNOTSUPP of some file
 //                      4.14                                       systems
@@ -62,7 +63,8 @@
 #define OLD_CALLS(X_)                                                                              \
     X_(accept4) X_(eventfd) X_(FUTEX_WAIT_BITSET) X_(getrandom) X_(MADV_WIPEONFORK)                \
     X_(EPOLLEXCLUSIVE) X_(epoll_pwait2) X_(membarrier) X_(SO_PROTOCOL) X_(recvmmsg) X_(sendmmsg)   \
-    X_(pidfd_open) X_(SO_PEERPIDFD) X_(preadv2) X_(splice) X_(UDP_SEGMENT) X_(UDP_GRO)
+    X_(pidfd_open) X_(pidfd_send_signal) X_(SO_PEERPIDFD) X_(preadv2) X_(splice) X_(UDP_SEGMENT)   \
+    X_(UDP_GRO)
 enum {
 #define OLD_ENUM(name_) OLD_##name_,
     OLD_CALLS(OLD_ENUM)
@@ -183,6 +185,7 @@ static inline int old_refuses_syscall(long number, ...) {
     if (number == SYS_getrandom) return old_refuses(OLD_getrandom);
     if (number == SYS_membarrier) return old_refuses(OLD_membarrier);
     if (number == SYS_pidfd_open) return old_refuses(OLD_pidfd_open);
+    if (number == SYS_pidfd_send_signal) return old_refuses(OLD_pidfd_send_signal);
     return number == SYS_epoll_pwait2 && old_refuses(OLD_epoll_pwait2);
 }
 

@@ -148,7 +148,7 @@ static void sleep_in(volt_rt *rt, uint32_t worker) {
 // Links a node of `t`, for the direction, as an operation does that found nothing.
 static int wait_in(volt_rt *rt, int fd, int dir, volt__node *n, volt__task *t) {
     volt__fd *e = volt__fd_lookup(&rt->fds, fd);
-    return volt__fd_wait(&rt->fds, e, fd, 0, dir, volt__fd_take_snapshot(e), n, t);
+    return volt__fd_wait(&rt->fds, e, fd, 0, dir, dir, volt__fd_take_snapshot(e), n, t);
 }
 static void open_pair(int fd[2]) {
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), 0);
@@ -406,7 +406,7 @@ TEST(fd_seq_survives_wrap) {
         send_byte(fd[1]); // the last of events[i] events
         (void)volt__drive_events(rt->workers[0], 0, 0);
         CHECK_EQ(e->seq, UINT32_MAX + events[i]);
-        CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, seen, &n, t), 0); // try again
+        CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, VOLT__RD, seen, &n, t), 0); // again
         volt__fd_mark_empty(e, VOLT__RD, seen.seq, "", 1, 1); // no more does a short read clear it
         CHECK(!volt__fd_is_known_empty(e, VOLT__RD));
     }
@@ -456,8 +456,9 @@ TEST(ready_is_per_direction) {
     fill_socket(fd[0]);
     drain_socket(fd[1]);
     (void)volt__drive_events(rt->workers[0], 0, 0);
-    CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, seen, &rd, t), 0); // one try more,
-    CHECK_EQ(wait_in(rt, fd[0], VOLT__RD, &rd, t), 1);                         // not without end
+    // one try more, not without end
+    CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, VOLT__RD, seen, &rd, t), 0);
+    CHECK_EQ(wait_in(rt, fd[0], VOLT__RD, &rd, t), 1);
     volt_rt_close(rt, fd[0]);
     close(fd[1]);
     still_end(rt);

@@ -250,7 +250,8 @@ ROOT_TEST_1(operation_does_not_follow_reused_number, { int fd[2], other[2]; char
     CHECK_EQ(write(s->other[1], "x", 1), 1);
     volt__node n;
     memset(&n, 0, sizeof n);
-    CHECK_EQ(volt__fd_wait(&cx->rt_->fds, e, io.fd, 0, io.dir, io.snapshot, &n, cx->task_), -EBADF);
+    CHECK_EQ(volt__fd_wait(&cx->rt_->fds, e, io.fd, 0, io.dir, io.dir, io.snapshot,
+                           &n, cx->task_), -EBADF);
     CHECK_EQ(volt__io_try(cx, e, &io), -EBADF);
     CHECK_EQ(READ(e->pins), 0);
     CHECK_EQ(READ(e->flags), 0);
@@ -431,8 +432,8 @@ TEST(full_ring_hides_neither_events_nor_watchdog) {
     memset(&node, 0, sizeof node);
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
     volt__fd *e = volt__fd_lookup(&rt->fds, fd[0]);
-    CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, volt__fd_take_snapshot(e), &node,
-                           reader), 1);
+    CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, VOLT__RD,
+                           volt__fd_take_snapshot(e), &node, reader), 1);
     CHECK(!(volt__task_begin(reader) & VOLT__CANCELLED));
     CHECK(volt__task_suspend(reader) == 0); // it sleeps
     fill_ring(w);

@@ -140,15 +140,18 @@ SIM_FN int sim_waitpid(int pid, int *status, int flags) {
     c->state = SIM_CHILD_NONE;
     return SIM__INT(waitpid, pid, pid);
 }
+static void sim__child_signalled(sim_child *c, int signal) {
+    int is_deadly = signal == SIGKILL || (signal == SIGTERM && !c->ignores);
+    if (is_deadly && c->state == SIM_CHILD_RUNS)
+        sim__at(sim.now + sim_below(1u << 18), sim__child_killed, c, (uint64_t)signal);
+}
 // The number of a child that has been collected may be another process: a signal to it fails the
 // run.
 SIM_FN int sim_kill(int pid, int signal) {
     sim_point();
     sim_child *c = sim__child_at(pid < 0 ? -pid : pid);
     if (!c) sim_fail("signal %d to %d, which is no child", signal, pid);
-    if (pid < 0 || !c || c->state != SIM_CHILD_RUNS) return SIM__INT(kill, pid, 0);
-    int is_deadly = signal == SIGKILL || (signal == SIGTERM && !c->ignores);
-    if (is_deadly) sim__at(sim.now + sim_below(1u << 18), sim__child_killed, c, (uint64_t)signal);
+    if (pid > 0 && c) sim__child_signalled(c, signal);
     return SIM__INT(kill, pid, 0);
 }
 static int sim__pidfd_open(int pid) {
@@ -157,6 +160,13 @@ static int sim__pidfd_open(int pid) {
     sim_file *f = sim__file_open(SIM_PIDFD);
     if (f) f->path = pid;
     return sim__fd_install(f);
+}
+static int sim__pidfd_send(int fd, int signal) {
+    sim_file *f = sim__file_of(fd, SIM_PIDFD);
+    sim_child *c = f ? sim__child_at(f->path) : NULL;
+    if (!c) return sim__error(f ? ESRCH : EBADF);
+    sim__child_signalled(c, signal);
+    return 0;
 }
 static uint32_t sim__pidfd_poll(const sim_file *f) {
     const sim_child *c = sim__child_at(f->path);

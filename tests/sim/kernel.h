@@ -140,7 +140,7 @@ static struct sim__kernel {
     X_(accept4) X_(bind) X_(close) X_(connect) X_(dup) X_(epoll_create1) X_(epoll_ctl)             \
     X_(epoll_wait) X_(eventfd) X_(fcntl) X_(fsync) X_(ftruncate) X_(futex_wait) X_(futex_wake)     \
     X_(getaddrinfo) X_(getpeername) X_(getsockname) X_(getsockopt) X_(listen) X_(mmap) X_(munmap)  \
-    X_(kill) X_(pidfd_open) X_(signalfd) X_(waitid) X_(waitpid)                                    \
+    X_(kill) X_(pidfd_open) X_(pidfd_send) X_(signalfd) X_(waitid) X_(waitpid)                     \
     X_(openat) X_(pipe) X_(poll) X_(pread) X_(preadv2) X_(pthread_create) X_(pthread_join)         \
     X_(pwrite) X_(read) X_(recvmmsg) X_(recvmsg) X_(sendfile) X_(sendmmsg) X_(sendmsg)             \
     X_(setsockopt) X_(shutdown) X_(socket) X_(socketpair) X_(splice) X_(stat)                      \
@@ -229,6 +229,7 @@ static uint32_t sim__stream_poll(const sim_file *f) {
 static uint32_t sim__dgram_poll(const sim_file *f);
 static uint32_t sim__pidfd_poll(const sim_file *f);
 static int sim__pidfd_open(int pid);
+static int sim__pidfd_send(int fd, int signal);
 static int64_t sim__signals_read(const sim_file *f, void *buf, size_t len);
 static uint32_t sim__poll_file(const sim_file *f) {
     switch (f->kind) {
@@ -1349,6 +1350,8 @@ SIM_FN int sim_pthread_setname_np(pthread_t t, const char *name) {
 #define sim_mkdir(path_, mode_) ((void)(path_), (void)(mode_), sim__error(ENOSYS))
 #define sim_rmdir(path_) ((void)(path_), sim__error(ENOSYS))
 #define sim_chmod(path_, mode_) ((void)(path_), (void)(mode_), sim__error(ENOSYS))
+#define sim_fchmod(fd_, mode_) ((void)(fd_), (void)(mode_), sim__error(ENOSYS))
+#define sim_prctl(...) sim__error(ENOSYS)
 #define sim_chown(path_, uid_, gid_) ((void)(path_), (void)(uid_), (void)(gid_), sim__error(ENOSYS))
 #define sim_flock(fd_, how_) ((void)(fd_), (void)(how_), sim__error(ENOSYS))
 #define sim_tcgetattr(fd_, out_) ((void)(fd_), (void)(out_), sim__error(ENOTTY))
@@ -1421,6 +1424,10 @@ SIM_FN long sim_syscall(long number, ...) {
     if (number == SYS_pidfd_open) {
         int pid = va_arg(ap, int);
         rc = sim__done(SIM_C_pidfd_open, pid, sim__pidfd_open(pid));
+    }
+    if (number == SYS_pidfd_send_signal) {
+        int fd = va_arg(ap, int), signal = va_arg(ap, int);
+        rc = sim__done(SIM_C_pidfd_send, fd, sim__pidfd_send(fd, signal));
     }
     if (number == SYS_getrandom) {
         uint64_t x = sim_random();

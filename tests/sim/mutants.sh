@@ -78,9 +78,8 @@ list() {
 - w->needs_watchdog = 1;
 + w->stats.watchdog_scans++;
 @ watchdog-off: no waking worker arms the watchdog
-- if (volt__watchdog_claim(&rt->watchdog))
-- volt__timer_fd_set(rt->watchdog.fd, rt->watchdog.period);
-+ (void)volt__watchdog_claim;
+- if (!volt__watchdog_claim(&rt->watchdog)) return;
++ if (rt->started > 0 || !volt__watchdog_claim(&rt->watchdog)) return;
 @ watchdog-ticks: a scan arms the watchdog again although all workers sleep
 - if (w->needs_watchdog && volt__others_awake(w)) volt__watchdog_arm(w); // after a scan
 + if (w->needs_watchdog) volt__watchdog_arm(w); // after a scan
@@ -631,16 +630,16 @@ list() {
 - if (rc == 0 || rc == -ECHILD) p->state_ = VOLT__PROCESS_COLLECTED;
 + if (rc == -ECHILD) p->state_ = VOLT__PROCESS_COLLECTED;
 @ child-signalled-late: a signal is sent to the number of a child that was collected
-- if (p->state_ == VOLT__PROCESS_RUNS) rc = VOLT_SYS(kill, p->pid, signal) < 0 ? -errno : 0;
-+ rc = VOLT_SYS(kill, p->pid, signal) < 0 ? -errno : 0;
+- int rc = p->state_ == VOLT__PROCESS_RUNS ? volt__process_send(p, signal) : -ESRCH;
++ int rc = VOLT_SYS(kill, p->pid, signal) < 0 ? -errno : 0;
 @ child-group-late: the group of a child is ended when its number is free
 - if (rc == 0 && p->ends_group_) VOLT_SYS(kill, -p->pid, SIGKILL);
 - if (rc == 0 && VOLT_SYS(waitid, P_PID, id, &info, WEXITED | WNOHANG) < 0) rc = -errno;
 + if (rc == 0 && VOLT_SYS(waitid, P_PID, id, &info, WEXITED | WNOHANG) < 0) rc = -errno;
 + if (rc == 0 && p->ends_group_) VOLT_SYS(kill, -p->pid, SIGKILL);
 @ child-pidfd-left: the pidfd of a child that was collected stays open
-- if (p->state_ == VOLT__PROCESS_COLLECTED && p->pidfd_ >= 0) {
-+ if (0) {
+- if (p->state_ == VOLT__PROCESS_COLLECTED && p->pidfd_ >= 0) volt__process_close_pidfd(cx, p);
++
 @ child-report-lost: a child that could not start its program counts as started
 - while (VOLT_SYS(waitpid, pid, NULL, 0) < 0 && errno == EINTR) {}
 - return -error;
@@ -655,8 +654,8 @@ list() {
 - volt_shield_end(cx, &p->shield_);
 + VOLT_AWAIT(p->rc_, volt__process_wait(cx, p, out_or_null));
 @ file-cached-short: a part of the bytes that is cached counts as all
-- return VOLT_SYS(fstat, fd, &st) == 0 && offset + n >= st.st_size ? n : 0;
-+ return n + 0 * (int)sizeof st;
+- return is_end ? n : 0;
++ return n + 0 * is_end;
 @ file-left-open: a close that was cancelled before it ran leaves the file open
 - if (!volt_is_pending(p) && !op->is_run_)
 + if (0)

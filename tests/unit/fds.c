@@ -172,7 +172,7 @@ TEST(own_fd_is_registered_once) {
     end_fd();
 }
 static int wait_own(volt__fd_snapshot seen, int dir, volt__node *n) {
-    int rc = volt__fd_wait(&rt->fds, e, fd[0], 0, dir, seen, n, task);
+    int rc = volt__fd_wait(&rt->fds, e, fd[0], 0, dir, dir, seen, n, task);
     CHECK_EQ(e->lock, 0);
     CHECK_EQ(volt__node_state(n), rc == 1 ? VOLT__LINKED : VOLT__IDLE);
     return rc;
@@ -517,7 +517,7 @@ TEST(reactor_poll_tells_events_unpark_and_watchdog) {
         CHECK_EQ(polls.max, want);
         CHECK(polls.timeout == 123 && polls.ep == w->reactor.epfd);
         CHECK(!got.chain.head && !got.chain.len && !got.n_events);
-        CHECK(!got.was_unparked && !got.watchdog_expired);
+        CHECK(!got.was_unparked && !got.watchdog_expired && !got.is_full);
     }
     e->mode = VOLT__MODE_EDGE;
     volt__node_bind(node, task, e);
@@ -531,10 +531,10 @@ TEST(reactor_poll_tells_events_unpark_and_watchdog) {
     CHECK(got.was_unparked == 1 && got.watchdog_expired == 0 && e->ready == VOLT__RD);
     polls.ev[1].data.u64 = VOLT__EPOLL_WATCHDOG;
     volt__reactor_poll(&w->reactor, &rt->fds, 3, 0, &got);
-    CHECK(got.n_events == 1 && got.was_unparked == 0 && got.watchdog_expired == 1);
+    CHECK(got.n_events == 1 && got.was_unparked == 0 && got.watchdog_expired == 1 && !got.is_full);
     polls.ev[1] = polls.ev[0];
     volt__reactor_poll(&w->reactor, &rt->fds, 2, 0, &got); // there may be more behind it
-    CHECK(got.n_events == 2 && got.was_unparked == 0 && got.watchdog_expired == 1);
+    CHECK(got.n_events == 2 && !got.was_unparked && !got.watchdog_expired && got.is_full);
     polls.error = EINTR;
     volt__reactor_poll(&w->reactor, &rt->fds, 1, 0, &got);
     CHECK(got.n_events == 0 && got.watchdog_expired == 0);

@@ -422,29 +422,33 @@ TEST(countdown_accounts_for_every_poll) {
     CHECK(w->published.searches == 42 && w->published.polls == 107);
     end();
 }
+// Its own heap a worker trims once a second; the outside heaps are trimmed by the first that comes.
 TEST(housekeeping_trims_heaps_once_a_second) {
     for (uint32_t n = 1; n <= 3; n++)
         for (uint32_t i = 0; i < n; i++)
-            for (int is_late = 0; is_late < 2; is_late++) {
+            for (int k = 0; k < 4; k++) {
+                int is_late = k & 1, is_first = k >> 1;
                 begin(n);
+                rt->outside_trimmed = is_first ? 70 : 71;
                 volt__worker *x = rt->workers[i];
                 uint32_t cls = volt__class_of(200);
-                for (int k = 0; k < VOLT__OUTSIDE_HEAPS; k++)
-                    rt->outside_heaps[k].cls[cls].n_used_max = 1;
+                for (int h = 0; h < VOLT__OUTSIDE_HEAPS; h++)
+                    rt->outside_heaps[h].cls[cls].n_used_max = 1;
                 volt__task *t = still_task(x);
                 volt__heap_free_remote(t);
                 x->heap.cls[cls].n_used_max = 9;
-                x->trim_ms = 70;
-                x->ms = is_late ? 70 : 69;
+                x->trim_ms = 1070;
+                x->ms = is_late ? 1070 : 1069;
                 x->housekeep_due = 5;
                 x->stats.watchdog_scans = 4;
                 volt__housekeep(x);
                 CHECK(x->housekeep_due == 16 && !x->heap.remote &&
                       x->published.watchdog_scans == 4);
-                CHECK_EQ(x->trim_ms, is_late ? 1070 : 70);
+                CHECK_EQ(x->trim_ms, is_late ? 2070 : 1070);
                 CHECK_EQ(x->heap.cls[cls].n_used_max == 9, !is_late);
-                for (uint32_t k = 0; k < VOLT__OUTSIDE_HEAPS; k++)
-                    CHECK_EQ(rt->outside_heaps[k].cls[cls].n_used_max, !is_late || k % n != i);
+                for (uint32_t h = 0; h < VOLT__OUTSIDE_HEAPS; h++)
+                    CHECK_EQ(rt->outside_heaps[h].cls[cls].n_used_max, !is_late || !is_first);
+                CHECK_EQ(rt->outside_trimmed, is_late && is_first ? 1070 : is_first ? 70 : 71);
                 end();
             }
 }
@@ -731,6 +735,7 @@ TEST(worker_parks_unless_stopped_or_work_is_left) {
         rt->is_stopped = (uint32_t)is_stopped;
         w->is_searching = (uint8_t)was_counted;
         w->needs_watchdog = (uint8_t)needs_watch;
+        w->wants_spare = 0;
         w->housekeep_due = 3;
         rt->idle.searching = (uint32_t)(was_counted + others_search);
         if (is_more) volt__ring_push(&v->ring, still_task(v));
@@ -741,7 +746,7 @@ TEST(worker_parks_unless_stopped_or_work_is_left) {
         CHECK_EQ(rt->idle.searching, (uint32_t)(others_search + stays));
         CHECK(!volt__idle_is_parked(&rt->idle, 0) && w->housekeep_due == 16);
         CHECK_EQ(settime.n_calls, !stays && needs_watch && !is_v_parked);
-        CHECK_EQ(w->needs_watchdog, stays ? needs_watch : 1);
+        CHECK(w->needs_watchdog == 1 && w->wants_spare == 1); // it was seen parked
         end();
     }
     polls.step = NULL;
@@ -760,7 +765,7 @@ TEST(closing_worker_stops_empty_runtime_as_it_parks) {
 }
 TEST(found_task_ends_search_and_arms_watchdog) {
     for (int i = 0; i < 64; i++) {
-        int is_searching = i & 1, needs_watch = i >> 1 & 1, has_slept = i >> 2 & 1;
+        int is_searching = i & 1, needs_watch = i >> 1 & 1, wants_spare = i >> 2 & 1;
         int is_v_parked = i >> 3 & 1, are_more = i >> 4 & 1, is_late = i >> 5 & 1;
         begin(2);
         memset(&settime, 0, sizeof settime);
@@ -773,7 +778,8 @@ TEST(found_task_ends_search_and_arms_watchdog) {
         w->is_searching = (uint8_t)is_searching;
         rt->idle.searching = 2;
         w->needs_watchdog = (uint8_t)needs_watch;
-        w->has_slept = (uint8_t)has_slept;
+        w->wants_spare = (uint8_t)wants_spare;
+        w->has_slept = 1;
         w->last_event_poll = 1000;
         w->start_retry = is_late ? 1000 : 1001;
         VOLT_TLS_SET(w);
@@ -783,8 +789,9 @@ TEST(found_task_ends_search_and_arms_watchdog) {
         CHECK_EQ(rt->idle.searching, 2 - is_searching);
         CHECK(!w->is_searching && !w->needs_watchdog);
         CHECK_EQ(settime.n_calls, needs_watch && rt->started == 2);
-        CHECK_EQ(w->has_slept, needs_watch ? 0 : has_slept);
-        CHECK_EQ(created.n_creates, needs_watch && has_slept && are_more && is_late);
+        CHECK_EQ(w->has_slept, !needs_watch);
+        CHECK_EQ(w->wants_spare, wants_spare && (!needs_watch || are_more)); // each start fails
+        CHECK_EQ(created.n_creates, needs_watch && wants_spare && are_more && is_late);
         int has_failed = created.n_creates;
         CHECK_EQ(test_log.n[VOLT_LOG_THREAD_START], has_failed);
         CHECK_EQ(w->start_retry, has_failed ? 1000 + 1000000000 : is_late ? 1000 : 1001);
@@ -800,13 +807,100 @@ TEST(worker_is_not_started_while_another_is_parked) {
     begin(3);
     memset(&created, 0, sizeof created);
     rt->started = 2;
-    w->needs_watchdog = w->has_slept = 1;
+    w->needs_watchdog = w->wants_spare = 1;
     w->is_searching = 0;
     park_v();
     VOLT_TLS_SET(w);
     volt__searching_done(w);
-    CHECK_EQ(created.n_creates, 0);
+    CHECK(created.n_creates == 0 && !w->wants_spare);
     rt->started = 3;
+    end();
+}
+// A guest that is parked is no spare: its thread comes when the application lets it.
+TEST(worker_is_started_beside_a_parked_guest) {
+    for (int is_guest = 0; is_guest < 2; is_guest++) {
+        begin(3);
+        memset(&created, 0, sizeof created);
+        created.fail_at = 1;
+        created.error = EAGAIN;
+        rt->started = 2;
+        volt__worker *third = rt->workers[2];
+        rt->workers[2] = NULL;
+        if (is_guest) rt->idle.guest = volt__idle_bit(0);
+        (void)volt__idle_park(&rt->idle, 0, 0);
+        v->needs_watchdog = v->wants_spare = 1;
+        v->is_searching = 0;
+        VOLT_TLS_SET(v);
+        volt__searching_done(v);
+        CHECK_EQ(created.n_creates, is_guest);
+        CHECK_EQ(v->wants_spare, is_guest);
+        test_log.n[VOLT_LOG_THREAD_START] = 0;
+        (void)volt__idle_unpark(&rt->idle, 0);
+        rt->idle.guest = 0;
+        rt->workers[2] = third;
+        rt->started = 3;
+        end();
+    }
+}
+// Under constant load no sleep follows in which a start that has failed would be tried again.
+TEST(failed_start_is_tried_again_by_a_busy_worker) {
+    begin(3);
+    memset(&polls, 0, sizeof polls);
+    memset(&created, 0, sizeof created);
+    polls.is_played = 1;
+    created.fail_at = 1;
+    created.error = EAGAIN;
+    rt->started = 2;
+    volt__worker *third = rt->workers[2];
+    rt->workers[2] = NULL;
+    VOLT_TLS_SET(w);
+    w->needs_watchdog = 0;
+    w->wants_spare = 1;
+    w->start_retry = clock_now + 10;
+    for (int i = 0; i < 48; i++) {
+        if (i == 17) clock_now += 20; // the time is that of the last event poll
+        volt__maintain(w);
+        CHECK_EQ(created.n_creates, i < 31 ? 0 : 1);
+    }
+    CHECK(w->wants_spare && w->start_retry > clock_now);
+    test_log.n[VOLT_LOG_THREAD_START] = 0;
+    rt->workers[2] = third;
+    rt->started = 3;
+    end();
+}
+// A batch that is limited may hide the expiry of the watchdog, but only once its period is over.
+TEST(full_batch_of_events_counts_as_expiry_after_the_period) {
+    for (int is_over = 0; is_over < 2; is_over++) {
+        begin(2);
+        memset(&polls, 0, sizeof polls);
+        polls.is_played = 1;
+        polls.n = 1;
+        polls.ev[0].data.u64 = VOLT__EPOLL_EVENTFD;
+        while (volt__ring_room(&w->ring) > 1) volt__ring_push(&w->ring, still_task(w));
+        clock_now = INT64_C(123456789) << 10;
+        w->last_event_poll = w->busy_since = clock_now;
+        volt__watchdog_arm(w);
+        CHECK_EQ(rt->watchdog.is_armed, 1);
+        clock_now += rt->watchdog.period - (is_over ? 0 : 2048);
+        CHECK_EQ(volt__drive_events(w, 0, 0), is_over);
+        CHECK_EQ(rt->watchdog.is_armed, !is_over);
+        empty(w);
+        end();
+    }
+}
+// A worker whose ring is empty before its events are due, and that always finds some, never parks.
+TEST(worker_that_always_finds_events_keeps_house) {
+    begin(2);
+    memset(&polls, 0, sizeof polls);
+    polls.is_played = 1;
+    w->needs_watchdog = 0;
+    for (int i = 0; i < 40; i++) {
+        volt__task *t = still_task(w);
+        volt__ring_push(&w->ring, t); // as if by the events
+        w->housekeep_due = i % 2 ? 1 : 5;
+        CHECK(volt__wait_for_task(w) == t);
+        CHECK_EQ(w->housekeep_due, i % 2 ? 16 : 4);
+    }
     end();
 }
 TEST(maintenance_polls_events_and_wakes_worker_for_backlog) {
@@ -1234,15 +1328,15 @@ TEST(failed_start_of_spare_worker_is_retried_after_a_second) {
     VOLT_TLS_SET(w);
     w->last_event_poll = 5000;
     w->start_retry = 5001;
-    volt__start_spare(rt);
+    CHECK_EQ(volt__start_spare(w), 0);
     CHECK(created.n_creates == 0);
     w->start_retry = 5000;
-    volt__start_spare(rt);
+    CHECK_EQ(volt__start_spare(w), 0);
     CHECK(created.n_creates == 1 && w->start_retry == 5000 + 1000000000);
     CHECK_EQ(test_log.n[VOLT_LOG_THREAD_START], 1);
     CHECK(strstr(test_log.text[VOLT_LOG_THREAD_START], ": 11 (errno)"));
     w->last_event_poll = w->start_retry;
-    volt__start_spare(rt);
+    CHECK_EQ(volt__start_spare(w), 1);
     CHECK(created.n_creates == 2 && rt->started == 3 && w->start_retry == 5000 + 1000000000);
     CHECK_EQ(test_log.n[VOLT_LOG_THREAD_START], 1);
     volt__worker_destroy(rt, three[2]);
