@@ -9293,23 +9293,28 @@ static int volt__join_unregister(volt__task *t, void *waiter) {
 static inline int volt__join_is_done(volt__task *t) {
     return volt__load_acq(&t->join) == VOLT__JOIN_DONE; // [T3] with complete
 }
-// Wakes a joiner, and releases the reference that its wait has lent. Called by a worker of rt. A
-// runtime of the joiner's own may end as soon as the joiner is woken.
-static void volt__join_wake(volt__task *joiner, const volt_rt *rt) {
-    volt_rt *own = volt__slab_of(joiner)->rt;
-    if (VOLT__UNLIKELY(own != rt)) volt__rt_pin(own);
+// Wakes a joiner, and releases the reference that its wait has lent.
+static inline void volt__join_wake(volt__task *joiner) {
     if (volt__task_wake(joiner)) volt__schedule(joiner);
     volt__task_drop(joiner);
-    if (VOLT__UNLIKELY(own != rt)) volt__rt_unpin(own);
 }
-static void volt__join_complete(volt__task *t) {
+// The same for a joiner of another runtime, which may end as soon as the joiner is woken.
+static __attribute__((noinline)) void volt__join_wake_elsewhere(volt__task *joiner) {
+    volt_rt *rt = volt__slab_of(joiner)->rt;
+    volt__rt_pin(rt);
+    volt__join_wake(joiner);
+    volt__rt_unpin(rt);
+}
+static void volt__join_complete(volt__task *t, const volt_rt *rt) {
     void *waiter = volt__xchg_acq_rel(&t->join, VOLT__JOIN_DONE); // [T3] with join
     uintptr_t bits = (uintptr_t)waiter;
     if (!waiter) return;
     if (bits & VOLT__JOIN_PARKER) {
         volt__parker_set((volt__parker *)(bits - VOLT__JOIN_PARKER));
     } else {
-        volt__join_wake((volt__task *)waiter, volt__slab_of(t)->rt);
+        volt__task *joiner = (volt__task *)waiter;
+        if (VOLT__LIKELY(volt__slab_of(joiner)->rt == rt)) volt__join_wake(joiner);
+        else volt__join_wake_elsewhere(joiner);
     }
 }
 
@@ -9402,7 +9407,7 @@ static void volt__publish_end(volt__worker *w, volt__task *t, int64_t result) {
     if (t->n_armed)
         volt__misuse_cx(&w->cx, "task ended with a wait still pending, after this line");
     if (t->flags & VOLT__IS_ROOT) w->rt->root_result = result;
-    if (t->flags & VOLT__HAS_HANDLE) volt__join_complete(t);
+    if (t->flags & VOLT__HAS_HANDLE) volt__join_complete(t, w->rt);
     if (t->flags & VOLT__HAS_GROUP_LINK) volt__group_child_ended(t, result);
 }
 static inline void volt__count_end(volt__worker *w) {

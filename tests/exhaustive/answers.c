@@ -3466,7 +3466,7 @@ TEST(claim_gives_no_worker_if_none_is_parked) {
 static void *parked;
 static int n_waits;
 static int completes(void) {
-    volt__join_complete(task);
+    volt__join_complete(task, rt);
     return -ETIMEDOUT;
 }
 static int sets_parker(void) {
@@ -3496,7 +3496,7 @@ TEST(join_sync_that_timed_out_waits_for_its_parker_to_be_set) {
     CHECK_EQ(n_waits, 1); // not gone before the task was through with the parker
 }
 
-static void complete(void) { volt__join_complete(task); }
+static void complete(void) { volt__join_complete(task, rt); }
 TEST(join_sees_task_that_ends_while_it_registers) {
     begin();
     volt__task *child = task;

@@ -541,7 +541,7 @@ static volt_poll joins_a_stranger(volt_cx *cx, void *arg) {
 }
 static void end_of_the_stranger(void *unused) {
     (void)unused;
-    volt__join_wake(joiner, &home);
+    volt__join_wake_elsewhere(joiner);
 }
 SCENARIO(shutdown_destroy_waits_for_a_join_of_another_runtime, .class = VMC_EXHAUSTIVE) {
     rt_is_on_heap = 1;

@@ -36,25 +36,25 @@ TEST(join_word_wakes_the_registered_joiner) {
     CHECK(t->join == joiner && !volt__join_is_done(t));
     CHECK_EQ(volt__join_unregister(t, joiner), 1);
     CHECK(!t->join && !volt__join_unregister(t, joiner));
-    volt__join_complete(t); // there is no waiter
+    volt__join_complete(t, rt); // there is no waiter
     CHECK(volt__join_is_done(t) && t->join == VOLT__JOIN_DONE);
     CHECK_EQ(volt__join_register(t, joiner), 0);
     CHECK(t->join == VOLT__JOIN_DONE);
     t->join = NULL;
     parker.is_set = 0;
     CHECK_EQ(volt__join_register(t, (void *)((uintptr_t)&parker | VOLT__JOIN_PARKER)), 1);
-    volt__join_complete(t);
+    volt__join_complete(t, rt);
     CHECK(parker.is_set == 1 && futex.n_wakes == 1 && t->join == VOLT__JOIN_DONE);
     t->join = NULL;
     joiner->word = 2 * VOLT__REF; // it sleeps, and has lent a reference
     CHECK_EQ(volt__join_register(t, joiner), 1);
-    volt__join_complete(t);
+    volt__join_complete(t, rt);
     CHECK_EQ(joiner->word, VOLT__REF | VOLT__NOTIFIED);
     CHECK(rt->injector.head == joiner && rt->injector.len == 1 && rt->pins == 0);
     t->join = NULL;
     joiner->word = 2 * VOLT__REF | VOLT__NOTIFIED; // another thread has woken it
     CHECK_EQ(volt__join_register(t, joiner), 1);
-    volt__join_complete(t);
+    volt__join_complete(t, rt);
     CHECK(joiner->word == (VOLT__REF | VOLT__NOTIFIED) && rt->injector.len == 1);
     end();
 }
