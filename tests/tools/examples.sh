@@ -255,6 +255,7 @@ dashboard_refusals() {
 
 # The stream until there are events, and both files.
 dashboard_reports() {
+    : >"$work/events"
     curl --silent --show-error --max-time 20 -N "$url/events" >"$work/events" &
     client=$!
     tries=0
