@@ -473,7 +473,7 @@
 // ---- limits
 // A poll that computes or blocks for long holds up its worker. An idle worker takes over its
 // descriptors, timers and queued tasks, but for bound ones, within 2 ms; it cannot if there is one
-// worker, or if all are stuck. Nor does it for a guest that is parked, while its application does
+// worker, or if all are stuck. Nor does it for a guest without tasks, while its application does
 // not make the step that is due. A file on a disk is always ready: volt_read would block the
 // worker, volt_file_pread does not. A runtime has at most 1024 workers (more: -EINVAL), and
 // descriptor numbers below 4,194,304 (others: -EBADF). One await has at most 200 arms, a task 253
@@ -566,7 +566,8 @@
 // The threads of a runtime block all signals except those that report a fault: SIGSEGV, SIGBUS,
 // SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT. Other signals go to the application's threads. The
 // thread of volt_run keeps its mask, and pthread_cancel does not end it before volt_run returns. To
-// stop on a signal, call volt_signals_open in the main thread before any other thread starts.
+// stop on a signal, call volt_signals_open in the main thread before any other thread starts. No
+// thread may be cancelled by pthread_cancel inside a spawn, a wake-up or a release.
 // A process of volt_process_start has no signal blocked or ignored. A child that a task starts in
 // another way inherits the mask of its thread, in which SIGTERM would not end it: give it an empty
 // one, by POSIX_SPAWN_SETSIGMASK, or by pthread_sigmask between fork and exec.
@@ -727,12 +728,11 @@
 // tasks then follow a clock of the process, which begins at 1 s and stands still while a task runs.
 // When all tasks wait, it jumps to the next timer: a program that sleeps for an hour ends at once,
 // and each run with the same .seed repeats the same order of events. The clock does not jump while
-// a pool thread is at work, nor during a volt_block_in_place, nor in a guest, nor between
-// volt_test_hold(rt, 1) and volt_test_hold(rt, 0); volt_test_advance moves it. It does jump while a
-// task waits for another process or a plain thread, whose answer then comes late: hold the clock in
-// such a test. It serves one runtime at a time, of one worker (.workers above 1: -EINVAL); `_sync`
-// calls wait in real time, and .spin_us has no effect.
-
+// a pool thread is at work, nor during a volt_block_in_place, nor in the steps of a guest, nor
+// between volt_test_hold(rt, 1) and volt_test_hold(rt, 0); volt_test_advance moves it. It does jump
+// while a task waits for another process or a plain thread, whose answer then comes late: hold the
+// clock in such a test. It serves one runtime at a time, of one worker (.workers above 1: -EINVAL);
+// `_sync` calls wait in real time, and .spin_us has no effect.
 // VOLT_DEBUG=1 checks for misuse at run time, such as a wait outside an await, or a buffer on the
 // stack, and stops the program with file:line. If two files of a program have different values, the
 // linker reports an undefined symbol.
@@ -1340,7 +1340,9 @@ typedef struct volt_process_options {
     unsigned is_session; // 1: leads a new session
     unsigned is_group;   // 1: leads a new process group
     unsigned ends_group; // 1: when it ends, the rest of its group gets SIGKILL; with is_group
-    unsigned has_ids;    // 1: gets uid and gid, and no supplementary groups
+    // 1: gets uid and gid, and no supplementary groups. Must not be started while the program makes
+    // itself undumpable (see prctl(2)), nor in a forked child
+    unsigned has_ids;
     unsigned uid, gid;
 } volt_process_options;
 // The end of a process.
@@ -2028,9 +2030,9 @@ VOLT_API VOLT_POLL volt__before_end(volt_cx *cx, volt_timer *t, volt_time deadli
 VOLT_API void volt__with_token_begin(volt_cx *cx, volt_token_link *l, volt_token *token);
 VOLT_API VOLT_POLL volt__with_token_end(volt_cx *cx, volt_token_link *l, volt_token *token,
                                         volt_poll inner);
-// Limits the time of the inner poll. `at_most` is in ns and counts from the first poll of this
-// await; VOLT_NEVER: no limit. When the time is up, the inner poll is tried once more, and its
-// result counts if it completes. Otherwise it is cancelled.
+// Limits the time of the inner poll. `at_most` is in ns and counts from the end of the first poll
+// of this await; VOLT_NEVER: no limit. When the time is up, the inner poll is tried once more, and
+// its result counts if it completes. Otherwise it is cancelled.
 //   returns: the result of the inner poll | -ETIMEDOUT if the limit has cancelled it and it has
 //            ended with -ECANCELED
 //   wakes  : when the inner poll can go on, or when the time is up, rounded up to 1/16 ms
@@ -2175,7 +2177,7 @@ VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags);
 VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, size_t len),
                           void *user, unsigned flags);
 // Sets the name of the calling task in dumps and traces, in place of its function and spawn site.
-// NULL: no change.
+// NULL: no change. Control characters are shown as ?, and the name ends at a tab.
 //   memory : `name` must exist as long as the runtime, as a literal does
 VOLT_API void volt_name(volt_cx *cx, const char *name);
 // Writes the last events of every worker in Chrome's JSON format, for ui.perfetto.dev: a track per
@@ -2412,8 +2414,8 @@ VOLT_API VOLT_POLL volt_join_any(volt_cx *cx, volt_fn *fn, void *states, size_t 
 // until fn returns, even if it is cancelled, so `arg` may be a member of the state. fn has a stack
 // of .stack_size bytes, and must not wait for the end of its own task. Under VOLT_SINGLE_THREAD fn
 // is called inside the poll.
-//   returns: the result of fn | -EAGAIN if no thread could be started and none is running |
-//            -ENOMEM | -ECANCELED: fn has not run
+//   returns: the result of fn, but -EINVAL for -4096 | -EAGAIN if no thread could be started and
+//            none is running | -ENOMEM | -ECANCELED: fn has not run
 //   memory : allocates about 100 bytes and a stack per thread
 VOLT_API VOLT_POLL volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *arg), void *arg);
 // The same for a function that may hang. If the wait is cancelled, it ends at once; if fn has
@@ -3156,7 +3158,8 @@ VOLT_API int volt_listen(const char *host, unsigned port,
                          const volt_listen_options *options_or_null);
 // The same with any address. The path of a unix socket must not exist, or with .is_replacing, be
 // that of a socket without a server: a connection is tried. Meanwhile the directory is locked by
-// flock(2), and a second server that replaces a path in it is refused. The mode and the owner are
+// flock(2), and a second server that replaces a path in it is refused; so all servers of a path set
+// it, or none. The mode and the owner are
 // set before clients can connect.
 //   returns: as volt_listen | -EAFNOSUPPORT | -EADDRINUSE, also if the path is another file |
 //            -EOPNOTSUPP for a type without connections
@@ -3250,7 +3253,8 @@ VOLT_API VOLT_POLL volt_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *try
 VOLT_API VOLT_POLL volt_read_ready(volt_cx *cx, int fd);
 VOLT_API VOLT_POLL volt_write_ready(volt_cx *cx, int fd);
 // As volt_read, volt_readv, volt_write, volt_writev and volt_io, but without waiting, and outside
-// an await. A task that calls them in a loop awaits something in each round.
+// an await. A task that calls them in a loop awaits something in each round. The try_once of
+// volt_try_io reads or writes: its -EAGAIN means that no read or write of the direction succeeds.
 //   where  : inside a task
 //   returns: as those functions | -EAGAIN: volt_read_ready or volt_write_ready waits for the next
 //            attempt
@@ -3344,8 +3348,8 @@ VOLT_API int volt_msg_info_put(struct msghdr *m, volt_msg_control *room, const v
 VOLT_API void volt_msg_info_reply(const volt_msg_info *received, volt_msg_info *out);
 // Sends a buffer as datagrams of `segment` bytes each, the last one possibly shorter: with
 // UDP_SEGMENT up to 64 by one system call, else with sendmmsg(2). to NULL: the connected peer.
-// Waits until one datagram is sent, and sends as many as are possible at once, by at most 16 system
-// calls. A buffer of 0 bytes is one empty datagram.
+// Waits until one datagram is sent, and sends as many as are possible at once, but at most 16 times
+// 64. A buffer of 0 bytes is one empty datagram.
 //   returns: the number of bytes, a multiple of `segment` or all | -EINVAL if `segment` is 0 |
 //            -EMSGSIZE if it is too long for a datagram | as volt_sendto
 VOLT_API VOLT_POLL volt_send_segments(volt_cx *cx, int fd, const void *buf, size_t len,
@@ -4168,9 +4172,9 @@ static inline int volt__sys_sigmask(int how, const sigset_t *set, sigset_t *befo
 static inline int volt__sys_disable_cancel(void) { return 0; }
 static inline void volt__sys_restore_cancel(int state) { (void)state; }
 #else
-// Called around volt_run and the steps of a guest, whose thread carries worker 0: pthread_cancel
-// would unwind the worker in the middle of a system call. With cancellation disabled, a request
-// stays pending until the call has returned.
+// Called around volt_run, volt_rt_step and volt_shutdown, whose thread carries worker 0, or has a
+// pin: pthread_cancel would unwind it in the middle of a system call. With cancellation disabled, a
+// request stays pending until the call has returned.
 static int volt__sys_disable_cancel(void) {
     int state = 0;
 #ifndef __BIONIC__ // has no cancellation
@@ -6809,6 +6813,11 @@ static void volt__timer_disarm(volt__node *node, volt__task *t) {
 //   event      lock       lock                   a poller: the reactor's worker, or its rescuer
 //   close      pin        lock   CAS             any thread; the CAS winner performs close(2)
 //   release    lock       lock   lock   lock     volt_fd_release, by a task in a poll; ignores pins
+
+// No event of the table has these values: their low half is no number that the table takes.
+#define VOLT__EPOLL_EVENTFD UINT64_MAX
+#define VOLT__EPOLL_WATCHDOG (UINT64_MAX - 1)
+#define VOLT__EPOLL_TIMER (UINT64_MAX - 2)
 #ifndef VOLT_NO_IO
 enum { VOLT__RD = 1, VOLT__WR = 2 }; // directions
 enum { VOLT__MODE_NONE, VOLT__MODE_EDGE, VOLT__MODE_ONESHOT, VOLT__MODE_ALWAYS };
@@ -7002,6 +7011,7 @@ static int volt__fd_control(volt__fds *f, volt__fd *e, int fd, int op) {
 static int volt__fd_is_registered(volt__fds *f, volt__fd *e, int fd) {
     struct epoll_event ev;
     memset(&ev, 0, sizeof ev);
+    ev.data.u64 = VOLT__EPOLL_TIMER; // of a hang-up in between: it means nothing
     if (VOLT_SYS(epoll_ctl, f->epfd[e->reactor], EPOLL_CTL_ADD, fd, &ev) < 0) return errno != EPERM;
     VOLT_SYS(epoll_ctl, f->epfd[e->reactor], EPOLL_CTL_DEL, fd, &ev);
     return 0;
@@ -7436,10 +7446,6 @@ typedef struct volt__reactor_events {
     uint32_t watchdog_expired; // the watchdog expired
     uint32_t is_full;          // the number of events was limited: there may be more
 } volt__reactor_events;
-// No event of the table has these values: their low half is no number that the table takes.
-#define VOLT__EPOLL_EVENTFD UINT64_MAX
-#define VOLT__EPOLL_WATCHDOG (UINT64_MAX - 1)
-#define VOLT__EPOLL_TIMER (UINT64_MAX - 2)
 
 static int volt__reactor_add(volt__reactor *r, int fd, uint32_t events, uint64_t epoll_data) {
     struct epoll_event ev;
@@ -8192,6 +8198,8 @@ struct volt__worker {
     // image of wait_, budget_, cancel_level_ and shield_depth_ in cx, as most polls start with them
     uint64_t fresh_cx;
     uint32_t lifo_run;       // consecutive polls from the LIFO slot
+    const volt__node *spent_at; // where a cancelled task has used up its budget the last time
+    uint32_t spent;             // the units that it has spent there in a row
     // consecutive polls from the urgent lane; above VOLT_URGENT_MAX: it is another task's turn
     uint32_t urgent_run;
     uint32_t polls_since;    // polls since last_event_poll, or since the last sleep
@@ -8218,7 +8226,7 @@ struct volt__worker {
     uint64_t ms;                     // last_event_poll in ms since the epoch
     // when the carrier stops waiting for the shutdown; when it may try again to start a worker
     int64_t drain_deadline, start_retry;
-    uint32_t housekeep_due;          // calls of volt__maintain until the next volt__housekeep
+    uint32_t housekeep_due;          // event polls that follow no sleep until volt__housekeep
     uint64_t trim_ms;                // `ms` at which unused memory is next returned
     volt_counters stats;
     uintptr_t spawned, completed; // W owner, R any [S2]: never decrease; modulo a word
@@ -8236,6 +8244,7 @@ struct volt__worker {
     // that thread has claimed the guest since the last step (W owner, that thread)
     uintptr_t guest_thread;
     uint32_t guest_is_due;
+    uint32_t guest_is_away;  // W owner, R any [W1]: it has parked, and was not stepped since
     volt__injector inbox;    // with .placement: any thread pushes, any worker pops [Q3]
     volt__injector bound;    // any thread pushes, the owner pops [Q3]: tasks of this worker alone
     volt__overflow overflow; // the owner pushes, any worker pops [Q3]
@@ -8365,10 +8374,14 @@ typedef struct volt__line {
     char text[256]; // ends with 0; a text that is longer is cut
     size_t len;
 } volt__line;
+// A name may contain anything: control characters would begin a line, or command a terminal.
+static inline char volt__line_char(char c) {
+    return (unsigned char)c < ' ' || c == '\x7f' ? '?' : c;
+}
 // Appends the text up to a tab.
 static void volt__line_add(volt__line *line, const char *text) {
     for (; *text && *text != '\t' && line->len < sizeof line->text - 1; text++)
-        line->text[line->len++] = *text;
+        line->text[line->len++] = volt__line_char(*text);
     line->text[line->len] = 0;
 }
 static void volt__line_add_number(volt__line *line, const char *before, uint64_t number) {
@@ -9688,6 +9701,10 @@ static void volt__rescue(volt__worker *w, volt__worker *stuck) {
     volt__push_batch(w, &got.chain);
     w->stats.rescued += volt__ring_steal(&stuck->ring, &w->ring);
 }
+// Returns 1 if w is a guest that has parked, claimed since or not, and was not stepped since then.
+static int volt__guest_is_away(const volt__worker *w) {
+    return w->is_guest && volt__load_rlx(&w->guest_is_away); // rlx: ordered by [W1], or a hint
+}
 // Rescues each worker that is awake and has made no event poll since the last scan. Only a worker
 // that is counted as searching may steal; volt__searching_done ends that, and arms the timer again.
 static void volt__watchdog_scan(volt__worker *w) {
@@ -9697,7 +9714,7 @@ static void volt__watchdog_scan(volt__worker *w) {
     w->needs_watchdog = 1;
     for (uint32_t i = 0, n = volt__started(rt); i < n; i++) {
         volt__worker *v = rt->workers[i];
-        if (v == w || volt__idle_is_parked(&rt->idle, i)) continue;
+        if (v == w || volt__idle_is_parked(&rt->idle, i) || volt__guest_is_away(v)) continue;
         uint32_t event_polls = volt__load_rlx(&v->event_polls);             // rlx: only compared
         int is_stuck = event_polls == volt__load_rlx(&v->event_polls_seen); // rlx: only compared
         // rlx: two scans at once at most delay a rescue
@@ -9708,10 +9725,14 @@ static void volt__watchdog_scan(volt__worker *w) {
         volt__rescue(w, v);
     }
 }
-// Returns 1 if another worker is awake.
+// Returns 1 if another worker is awake. A guest that was claimed is not, until it is stepped.
 static int volt__others_awake(const volt__worker *w) {
+    volt_rt *rt = w->rt;
     if (VOLT__ONE_WORKER) return 0;
-    return volt__idle_count_others(&w->rt->idle, w->index) < volt__started(w->rt) - 1;
+    uint32_t n = volt__idle_count_others(&rt->idle, w->index);
+    if (w->index != 0 && volt__guest_is_away(rt->workers[0]))
+        n += !volt__idle_is_parked(&rt->idle, 0);
+    return n < volt__started(rt) - 1;
 }
 
 //==================================================================================================
@@ -9723,7 +9744,7 @@ static int volt__others_awake(const volt__worker *w) {
 // counters. All functions are called by the carrier of w, between two polls, while no lock is held.
 
 // ---- measurement
-#define VOLT__HOUSEKEEP_EVERY 16u // calls of volt__maintain
+#define VOLT__HOUSEKEEP_EVERY 16u // event polls that follow no sleep
 #define VOLT__TRIM_MS 1000u
 
 // Returns the weight, in 1/256, of an average over n polls in the running one: 1 - 0.9^min(n, 20).
@@ -9817,7 +9838,8 @@ static void volt__publish_stats(volt__worker *w) {
 }
 // One worker in each VOLT__TRIM_MS trims the outside heaps, whichever comes first.
 static void volt__heap_trim_outside(volt_rt *rt, uint32_t ms) {
-    if (ms - volt__load_rlx(&rt->outside_trimmed) < VOLT__TRIM_MS) return; // rlx: a hint
+    int32_t passed = (int32_t)(ms - volt__load_rlx(&rt->outside_trimmed)); // rlx: a hint
+    if (passed < (int32_t)VOLT__TRIM_MS) return; // below 0: `ms` is that of a long poll's begin
     volt__store_rlx(&rt->outside_trimmed, ms); // rlx: two workers at once trim twice
     for (uint32_t i = 0; i < VOLT__OUTSIDE_HEAPS; i++)
         volt__heap_trim_shared(&rt->outside_heaps[i]);
@@ -10191,6 +10213,7 @@ static void volt__worker_sleep(volt__worker *w) {
     w->has_slept = w->needs_watchdog = w->wants_spare = 1;
     if (w->guest_no_block) { // the application waits, on the epoll instance
         w->guest_parked = 1;
+        volt__store_rlx(&w->guest_is_away, 1u); // rlx: seen late, it costs a scan
         // the test clock does not reach `at` by itself
         volt__reactor_set_timer(&w->reactor, VOLT_TEST_CLOCK ? VOLT_NEVER : at,
                                 VOLT_TEST_CLOCK ? -1 : timeout);
@@ -10206,6 +10229,7 @@ static void volt__worker_sleep(volt__worker *w) {
 static void volt__guest_resume(volt__worker *w) {
     int was_away = w->guest_parked;
     w->guest_parked = 0;
+    volt__store_rlx(&w->guest_is_away, 0u); // rlx: ordered by [W1]
     w->polls_since = 0; // the time between two steps is not poll time
     w->busy_since = VOLT_NOW_NS();
     if (volt__drive_events(w, was_away, 0)) volt__watchdog_scan(w);
@@ -10749,10 +10773,8 @@ static void volt__guest_leave(volt__worker *w) {
 }
 // Runs the guest for at most max_polls polls. Returns the number of polls made.
 static uint32_t volt__guest_step(volt__worker *w, uint32_t max_polls) {
-    int cancel = volt__sys_disable_cancel();
     w->quota = max_polls; // before volt__guest_resume starts the countdown
     volt__worker_run(w);
-    volt__sys_restore_cancel(cancel);
     return max_polls - w->quota;
 }
 // Called by volt_create. Parks the guest before its first step, so that the pusher of the first
@@ -10762,15 +10784,20 @@ static void volt__guest_start(volt__worker *w) {
     volt__park(w);
     VOLT_ASSERT(w->guest_parked);
 }
-// Called by volt_shutdown. Makes a step that does not block, which is enough if all tasks end at
-// once; then steps that may block in epoll_wait, until the runtime has stopped or the deadline has
-// passed. While another thread is inside, waits: that thread makes the steps.
+// Called by volt_shutdown. Makes steps that may block in epoll_wait, until the runtime has stopped
+// or the deadline has passed; if it has passed already, a short one that does not block, which is
+// enough if all tasks end at once. While another thread is inside, waits: that thread makes the
+// steps.
 static void volt__guest_drain(volt_rt *rt, volt_time deadline) {
     volt__worker *w = rt->workers[0];
     if (!volt__lock_until(&rt->guest_lock, deadline)) return;
     volt__store_rlx(&w->guest_thread, (uintptr_t)0); // rlx: ordered by the park and the claim
-    volt__guest_step(w, VOLT_EVENT_INTERVAL);
     w->drain_deadline = deadline;
+    if (volt__drain_expired(w)) {
+        w->drain_deadline = volt__thread_deadline(VOLT_MS(1));
+        volt__guest_step(w, VOLT_EVENT_INTERVAL);
+        w->drain_deadline = deadline;
+    }
     w->guest_no_block = 0;
     while (!volt__is_stopped(rt) && !volt__drain_expired(w)) {
         // Its expiry would end every wait. Only before a step, after which the guest counts as
@@ -11477,13 +11504,19 @@ static inline volt__node *volt__leaf(volt_cx *cx, uint8_t kind) {
     VOLT__REQUIRE_CX(cx, node->kind_ == kind, "two polls in one await: use VOLT_ARM");
     return node;
 }
-// Enqueues the task again. A cancelled task that has spent at least half a budget in this poll
-// since the cancel level was raised seems to ignore -ECANCELED: it is logged, once.
+// Enqueues the task again. A cancelled task that spends its budget in one place of its state again
+// and again, two budgets and 256 units at least, seems to ignore -ECANCELED: it is logged, once.
+// (Many arms or children that return may spend a budget, too, but each in another place.)
+enum { VOLT__IGNORING = 256 };
 static __attribute__((noinline, cold)) void volt__budget_exhausted(volt_cx *cx) {
     volt__task *t = cx->task_;
     (void)volt__task_wake(t); // it is RUNNING, so its worker enqueues it
     if (!volt__scope_is_cancelled(cx) || cx->budget_at_cancel_ < cx->rt_->cfg.budget / 2) return;
-    if (t->flags & VOLT__WAS_LOGGED) return;
+    volt__worker *w = cx->worker_;
+    uint32_t before = w->spent_at == cx->frame_ ? w->spent : 0;
+    w->spent_at = cx->frame_;
+    w->spent = before + cx->rt_->cfg.budget;
+    if (before == 0 || w->spent < VOLT__IGNORING || t->flags & VOLT__WAS_LOGGED) return;
     t->flags |= VOLT__WAS_LOGGED;
     volt__log_task(cx->rt_, VOLT_LOG_IGNORES_CANCEL, t->wait_site, t, 0);
 }
@@ -11496,6 +11529,11 @@ static inline int volt__budget_charge(volt_cx *cx) {
     }
     cx->budget_--;
     return 1;
+}
+// Called before the poll of an arm or a child: the others may have used up the budget, in each poll
+// again. So a poll takes at most one unit more for each of them.
+static inline void volt__budget_allow_one(volt_cx *cx) {
+    if (VOLT__UNLIKELY(cx->budget_ == 0)) cx->budget_ = 1;
 }
 // Step 1 of a leaf. Returns its node, or NULL if no unit was left: the leaf is then pending.
 static inline volt__node *volt__leaf_begin(volt_cx *cx, uint8_t kind) {
@@ -15198,12 +15236,15 @@ VOLT_API int volt_watcher_try_next(volt_watcher *r, void *v, size_t size) {
 // the `run` functions by a pool thread. A `complete` function is called by the pool thread that has
 // run the job, or, for a queued job that fails, in a poll that has submitted a later job and could
 // not start a thread for it. None of these functions is called under a lock.
+// No errno has that number, which would mean that the wait goes on.
+static inline int volt__job_result(int rc) { return rc == VOLT__PENDING ? -EINVAL : rc; }
 #ifdef VOLT_SINGLE_THREAD
 VOLT_API volt_poll volt_blocking(volt_cx *cx, volt_job *job, int (*fn)(void *), void *arg) {
     volt__node *node = volt__leaf_begin(cx, VOLT__LEAF_JOB);
     (void)job;
     if (!node) return volt_pending();
-    return volt__leaf_ready(node, volt__scope_is_cancelled(cx) ? -ECANCELED : fn(arg));
+    int is_cancelled = volt__scope_is_cancelled(cx);
+    return volt__leaf_ready(node, is_cancelled ? -ECANCELED : volt__job_result(fn(arg)));
 }
 VOLT_API volt_poll volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int (*fn)(void *),
                                         void *arg, void (*drop)(void *)) {
@@ -15212,7 +15253,7 @@ VOLT_API volt_poll volt_blocking_detach(volt_cx *cx, volt_detached_job *job, int
     if (!node) return volt_pending();
     int is_cancelled = volt__scope_is_cancelled(cx);
     if (is_cancelled && drop) drop(arg);
-    return volt__leaf_ready(node, is_cancelled ? -ECANCELED : fn(arg));
+    return volt__leaf_ready(node, is_cancelled ? -ECANCELED : volt__job_result(fn(arg)));
 }
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
     volt_cx saved = *cx; // as in the version with threads; not needed here: fn cannot poll
@@ -15229,7 +15270,7 @@ static void volt__job_complete(void *arg, int rc) {
     volt__chain c;
     volt__chain_init(&c);
     volt__lock(&p->lock);
-    job->result_ = rc;
+    job->result_ = volt__job_result(rc);
     job->state_ = VOLT__JOB_NONE;
     volt__list_fire_all(&job->waiters_, VOLT__FIRED, &c);
     volt__unlock(&p->lock); // LAST TOUCH of the job
@@ -15312,7 +15353,7 @@ static void volt__detached_job_complete(void *arg, int rc) {
     volt__lock(&p->lock);
     int is_abandoned = detached->is_abandoned;
     detached->is_done = 1;
-    detached->rc = rc;
+    detached->rc = volt__job_result(rc);
     volt__list_fire_all(&detached->waiters, VOLT__FIRED, &c);
     volt__unlock(&p->lock); // LAST TOUCH, unless the wait was abandoned
     if (is_abandoned) volt__detached_job_free(detached, 1);
@@ -16491,7 +16532,10 @@ static int volt__is_ready_now(int fd, int dir) {
     p.fd = fd;
     p.events = dir == VOLT__RD ? POLLIN | POLLPRI | POLLRDHUP : POLLOUT;
     p.revents = 0;
-    return VOLT_SYS(poll, &p, 1, 0) > 0 && !(p.revents & POLLNVAL);
+    int n;
+    do n = VOLT_SYS(poll, &p, 1, 0);
+    while (n < 0 && errno == EINTR);
+    return n > 0 && !(p.revents & POLLNVAL);
 }
 // Returns 1 if the operation must be tried although its node is linked, or its entry known to be
 // empty.
@@ -17864,9 +17908,12 @@ static int volt__connect_probe(volt__fd *e, int fd) {
 // attempt to connect.
 static int volt__is_connecting(int fd) {
     struct pollfd p;
+    int n;
     p.fd = fd;
     p.events = POLLOUT;
-    return VOLT_SYS(poll, &p, 1, 0) == 0;
+    do n = VOLT_SYS(poll, &p, 1, 0);
+    while (n < 0 && errno == EINTR);
+    return n == 0;
 }
 static volt_poll volt__connect_done(volt_cx *cx, volt__node *node, const volt__connect_args *args,
                                     int fd) {
@@ -17877,18 +17924,27 @@ static volt_poll volt__connect_done(volt_cx *cx, volt__node *node, const volt__c
 }
 // Waits until the connection is made or refused. A socket that volt has just opened is not
 // registered, so no event can have come yet. One of the caller's may be, so its state is read after
-// the snapshot, and again if an event comes between the two.
+// the snapshot, and again if an event comes between the two. `gen` is the generation in which the
+// attempt began.
 static volt_poll volt__connect_wait(volt_cx *cx, volt__node *node, const volt__connect_args *args,
-                                    volt__fd *e, int fd) {
+                                    int fd, uint32_t gen) {
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
     int rc, may_be_registered = args->own_fd >= 0;
-    do {
+    for (;;) {
         volt__fd_snapshot snapshot = volt__fd_take_snapshot(e);
+        if (snapshot.gen != gen) return volt__leaf_ready(node, -EBADF);
         if (may_be_registered && volt__is_ready_now(fd, VOLT__WR))
             return volt__connect_done(cx, node, args, fd);
         rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, VOLT__WR, snapshot,
                            node, cx->task_);
         may_be_registered = 1;
-    } while (rc == VOLT__FD_AGAIN && volt__load_rlx(&e->mode) != VOLT__MODE_ALWAYS); // rlx: hint
+        if (rc == VOLT__FD_REUSED) {
+            volt__fd_reset(cx, e, fd);
+            gen = volt__load_rlx(&e->gen); // rlx: the wait checks it
+        } else if (rc != VOLT__FD_AGAIN || volt__load_rlx(&e->mode) == VOLT__MODE_ALWAYS) {
+            break; // rlx: hint
+        }
+    }
     if (rc != VOLT__FD_LINKED)
         return volt__connect_end(cx, node, args, fd, rc < 0 ? rc : -EBADF);
     node->key_.socket_ = fd + 1;
@@ -17902,12 +17958,13 @@ static volt_poll volt__connect_start(volt_cx *cx, volt__node *node,
     if (!e) return volt__connect_end(cx, node, args, fd, volt__fd_lookup_error(fd));
     int rc = args->own_fd >= 0 ? volt__connect_probe(e, fd) : 0;
     if (rc < 0) return volt__connect_end(cx, node, args, fd, rc);
+    uint32_t gen = volt__load_rlx(&e->gen); // rlx: the wait checks it
     if (VOLT_SYS(connect, fd, volt__addr_sa(args->to), args->to->len_) == 0)
         return volt__connect_end(cx, node, args, fd, 0);
     // after EINTR, too, the kernel goes on to connect
     if (errno != EINPROGRESS && errno != EINTR)
         return volt__connect_end(cx, node, args, fd, -errno);
-    return volt__connect_wait(cx, node, args, e, fd);
+    return volt__connect_wait(cx, node, args, fd, gen);
 }
 static volt_poll volt__connect(volt_cx *cx, const volt__connect_args *args) {
     volt__node *node = volt__leaf_begin(cx, VOLT__LEAF_CONNECT);
@@ -17924,7 +17981,7 @@ static volt_poll volt__connect(volt_cx *cx, const volt__connect_args *args) {
         return volt__leaf_ready(node, is_cancelled ? -ECANCELED : -EBADF);
     if (is_cancelled) return volt__connect_end(cx, node, args, fd, -ECANCELED);
     if (args->own_fd >= 0 && volt__is_connecting(fd))
-        return volt__connect_wait(cx, node, args, volt__fd_lookup(&cx->rt_->fds, fd), fd);
+        return volt__connect_wait(cx, node, args, fd, (uint32_t)(uintptr_t)node->prev_);
     return volt__connect_done(cx, node, args, fd);
 }
 VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
@@ -18781,6 +18838,7 @@ VOLT_API int volt__arm_poll_begin(volt_cx *cx, volt_arm *a) {
     if (is_won) volt__raise_cancel_level(cx, cx->shield_depth_);
     cx->shield_depth_ = a->shield_depth_;
     cx->frame_ = &a->node_;
+    volt__budget_allow_one(cx);
     VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
     return 1;
 }
@@ -18909,6 +18967,7 @@ static volt_poll volt__child_array_poll_one(volt_cx *cx, volt_fn *fn, volt__node
     if (is_cancelled) volt__raise_cancel_level(cx, shield_depth);
     volt__node *parent = cx->frame_;
     cx->shield_depth_ = child->saved_cancel_level_;
+    volt__budget_allow_one(cx);
     VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
     volt_poll p = fn(cx, child);
     child->saved_cancel_level_ = cx->shield_depth_;
@@ -19887,13 +19946,13 @@ VOLT_API volt_poll volt_process_wait(volt_cx *cx, volt_process *p,
     return volt__process_wait(cx, p, out_or_null);
 }
 // Sends a signal, under lock. The number is that of another process if another part of the program
-// has collected the child, or if SIGCHLD is ignored; a pidfd is not. Without one, the kernel is
-// asked whether this process has such a child. Returns 0 or -errno.
+// has collected the child, or if SIGCHLD is ignored; a pidfd is not. Without one, or if a filter
+// refuses the call, the kernel is asked whether this process has such a child. Returns 0 or -errno.
 static int volt__process_send(const volt_process *p, int signal) {
     siginfo_t info;
     if (p->pidfd_ >= 0) {
         int64_t rc = VOLT_SYS(syscall, VOLT__SYS_PIDFD_SEND_SIGNAL, p->pidfd_, signal, NULL, 0);
-        if (rc == 0 || errno != ENOSYS) return rc == 0 ? 0 : -errno; // a filter may refuse the call
+        if (rc == 0 || !volt__sys_is_unsupported(errno)) return rc == 0 ? 0 : -errno;
     }
     if (VOLT_SYS(waitid, P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
         return -ESRCH;
@@ -20351,7 +20410,7 @@ static void volt__dump_label(volt__out *o, const char *label, const char *key) {
 // Writes the text up to `end`, or all of it if that is NULL.
 static void volt__dump_text(volt__out *o, const char *text, const char *end) {
     if (o->is_json) volt__out_quoted(o, text, end);
-    else for (; *text && text != end; text++) volt__out_char(o, *text);
+    else for (; *text && text != end; text++) volt__out_char(o, volt__line_char(*text));
 }
 // Writes a time: as JSON in ms, as text in seconds and with `trail` behind it.
 static void volt__dump_ms(volt__out *o, uint32_t ms, const char *trail) {
@@ -20895,11 +20954,13 @@ VOLT_API int volt_shutdown(volt_rt *rt, volt_time at_most) {
         return -EINPROGRESS;
     }
     volt_time deadline = volt__thread_deadline(at_most);
+    int cancel_state = volt__sys_disable_cancel();
     volt__rt_pin(rt); // another thread may destroy the runtime once all are joined
     volt__shutdown_begin(rt);
     if (rt->cfg.is_guest) volt__guest_drain(rt, deadline);
     int rc = volt__shutdown_wait(rt, deadline);
     volt__rt_unpin(rt);
+    volt__sys_restore_cancel(cancel_state);
     return rc;
 }
 // Waits until no thread pins the runtime. Sets the low bit, which tells volt__rt_unpin to wake this
@@ -20962,6 +21023,7 @@ VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls) {
     if (volt__is_forked_child(rt)) return -ECHILD;
     volt__check_thread(rt);
     if (!volt__try_lock(&rt->guest_lock)) return -EBUSY;
+    int cancel_state = volt__sys_disable_cancel();
     volt__worker *w = rt->workers[0];
     volt__store_rlx(&w->guest_thread, VOLT_TLS_MARK()); // rlx: for this thread
     volt__store_rlx(&w->guest_is_due, 0u); // rlx: a late 1 only costs a step
@@ -20970,6 +21032,7 @@ VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls) {
     uint32_t n = volt__guest_step(w, most);
     int is_over = volt__is_stopped(rt); // read here: after the next line *rt may be freed
     volt__guest_leave(w);
+    volt__sys_restore_cancel(cancel_state);
     return n == 0 && is_over ? -ESHUTDOWN : (int)n;
 }
 VOLT_API volt_time volt_rt_deadline(volt_rt *rt) {

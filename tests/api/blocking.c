@@ -130,6 +130,24 @@ ROOT_TEST(jobs_give_what_their_functions_return, {
     VOLT_AWAIT(volt_group_close(cx, &s->group));
     VOLT_END(0);
 }
+// No errno has that number. It would mean that the wait goes on.
+static int give_4096(void *n_calls) {
+    COUNT(*(int *)n_calls);
+    return -4096;
+}
+ROOT_TEST_1(job_that_returns_4096_below_0_is_called_once, {
+    volt_job job;
+    volt_detached_job detached;
+    int n_calls;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, volt_blocking(cx, &s->job, give_4096, &s->n_calls));
+    CHECK(s->rc == -EINVAL && READ(s->n_calls) == 1);
+    VOLT_AWAIT(s->rc, volt_blocking_detach(cx, &s->detached, give_4096, &s->n_calls, NULL));
+    CHECK(s->rc == -EINVAL && READ(s->n_calls) == 2);
+    VOLT_END(0);
+}
 static volt_rt *create_pool(uint32_t workers, uint32_t most) {
     volt_config c = test_config(workers);
     volt_rt *rt = NULL;

@@ -181,7 +181,11 @@ TEST_OF_THREADS(child_that_destroys_a_task_does_not_wake_its_parent) {
     CHECK_EQ(volt_create(&c, &rt), 0);
     void *state = volt_task_create(rt, giver_run, sizeof(giver));
     CHECK_EQ(volt_shutdown(rt, VOLT_MS(1)), 1);
-    UNTIL((volt_stats(rt, &before), before.parks > 0 && volt__idle_is_parked(&rt->idle, 0)));
+    struct pollfd p = { .fd = rt->workers[0]->reactor.evfd, .events = POLLIN };
+    // the worker has seen the shutdown, and sleeps again
+    UNTIL(volt__load_acq(&rt->acks) == 0 && volt__idle_is_parked(&rt->idle, 0) &&
+          poll(&p, 1, 0) == 0);
+    volt_stats(rt, &before);
     pid_t child = fork();
     if (child == 0) {
         volt_task_destroy(state);
@@ -191,7 +195,6 @@ TEST_OF_THREADS(child_that_destroys_a_task_does_not_wake_its_parent) {
     int status = -1;
     while (waitpid(child, &status, 0) < 0) CHECK_EQ(errno, EINTR);
     CHECK_EQ(status, 0);
-    struct pollfd p = { .fd = rt->workers[0]->reactor.evfd, .events = POLLIN };
     volt_stats(rt, &after);
     CHECK(poll(&p, 1, 0) == 0 && after.unparks == before.unparks);
     volt_task_destroy(state);

@@ -458,6 +458,33 @@ static volt_poll cleaner_run(volt_cx *cx, void *arg) {
     COUNT(*c->n_cleaned);
     VOLT_END(0);
 }
+// The guest was claimed, by a push that found the other worker busy. While its application makes no
+// step, the other worker must not look after it again and again.
+static volt_poll claims_the_guest_run(volt_cx *cx, void *arg) {
+    giver *g = (giver *)arg;
+    VOLT_BEGIN(cx, g);
+    UNTIL(!volt__idle_is_parked(&cx->rt_->idle, 0));
+    VOLT_END(0);
+}
+TEST_OF_THREADS(worker_beside_a_claimed_guest_that_is_away_is_silent) {
+    volt_config c = test_config(2);
+    volt_counters before, after;
+    volt_rt *rt;
+    int n_ended = 0;
+    c.is_guest = 1;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    RT_SPAWN(rt, NULL, claims_the_guest_run, (giver){ .value = 0 });
+    while (volt__idle_is_parked(&rt->idle, 0))
+        RT_SPAWN(rt, NULL, giver_run, (giver){ .n_ended = &n_ended });
+    UNTIL((volt_stats(rt, &before), before.completed == before.spawned));
+    UNTIL(volt__idle_is_parked(&rt->idle, 1));
+    volt_stats(rt, &before);
+    usleep(50000);
+    volt_stats(rt, &after);
+    CHECK(after.parks - before.parks <= 4); // the last expiry of the watchdog
+    while (volt_rt_step(rt, 0) > 0) {}
+    destroy(rt);
+}
 TEST(guest_shutdown_steps_until_tasks_have_cleaned_up) {
     EACH_WORKERS(w) {
         volt_rt *rt = guest_on(w);
@@ -550,6 +577,40 @@ TEST_OF_THREADS(guest_that_another_thread_drains_is_never_due) {
 TEST(shutdown_without_time_ends_a_guest_without_tasks) {
     volt_rt *rt = guest_on(1);
     CHECK_EQ(volt_shutdown(rt, 0), 0);
+    CHECK_EQ(volt_destroy(rt), 0);
+}
+// Its time is bounded by the deadline, also if tasks poll for long and never end.
+typedef struct {
+    volt_frame frame;
+    volt_shield shield;
+    int is_over;
+} stubborn_poller;
+static int n_long_polls;
+static volt_poll stubborn_poller_run(volt_cx *cx, void *arg) {
+    stubborn_poller *s = (stubborn_poller *)arg;
+    VOLT_BEGIN(cx, s);
+    volt_shield_begin(cx, &s->shield, VOLT_NEVER);
+    while (!READ(s->is_over)) {
+        volt_time until = volt_now() + VOLT_MS(2);
+        COUNT(n_long_polls);
+        while (volt_now() < until) {}
+        VOLT_AWAIT(volt_yield(cx));
+    }
+    volt_shield_end(cx, &s->shield);
+    VOLT_END(0);
+}
+TEST(shutdown_of_a_guest_keeps_to_its_time_beside_long_polls) {
+    volt_rt *rt = guest_on(1);
+    stubborn_poller *s = (stubborn_poller *)volt_task_create(rt, stubborn_poller_run, sizeof *s);
+    volt_task_start(s, NULL);
+    CHECK_EQ(volt_rt_step(rt, 1), 1);
+    for (int ms = 0; ms <= 10; ms += 10) {
+        n_long_polls = 0;
+        CHECK_EQ(volt_shutdown(rt, VOLT_MS(ms)), 1);
+        CHECK(n_long_polls <= 40); // of 2 ms each
+    }
+    s->is_over = 1;
+    CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
     CHECK_EQ(volt_destroy(rt), 0);
 }
 TEST(guest_steps_go_on_after_shutdown_that_timed_out) {
@@ -647,23 +708,27 @@ static void *holder_main(void *arg) {
     return NULL;
 }
 // The step must be left in order: its lock, and the worker.
+static int steps_of;
 static void *steps_cancelled(void *rt) {
     CHECK_EQ(pthread_cancel(pthread_self()), 0);
-    CHECK(volt_rt_step(rt, 0) >= 0);
+    CHECK(volt_rt_step(rt, (uint32_t)steps_of) >= 0);
     pthread_testcancel();
     return NULL;
 }
 TEST_OF_THREADS(pthread_cancel_waits_for_the_end_of_a_step) {
-    volt_rt *rt = guest_on(1);
-    pthread_t t;
-    void *result = NULL;
-    int n_ended = 0;
-    RT_SPAWN(rt, NULL, giver_run, (giver){ .n_ended = &n_ended });
-    CHECK_EQ(pthread_create(&t, NULL, steps_cancelled, rt), 0);
-    CHECK_EQ(pthread_join(t, &result), 0);
-    CHECK(result == PTHREAD_CANCELED && n_ended == 1);
-    CHECK_EQ(volt_rt_step(rt, 0), 0);
-    destroy(rt);
+    for (steps_of = 0; steps_of < 2; steps_of++) { // 1: the step leaves tasks, and says so
+        volt_rt *rt = guest_on(1);
+        pthread_t t;
+        void *result = NULL;
+        int n_ended = 0;
+        for (int i = 0; i < 2; i++)
+            RT_SPAWN(rt, NULL, giver_run, (giver){ .n_ended = &n_ended });
+        CHECK_EQ(pthread_create(&t, NULL, steps_cancelled, rt), 0);
+        CHECK_EQ(pthread_join(t, &result), 0);
+        CHECK(result == PTHREAD_CANCELED && n_ended == 2 - steps_of);
+        CHECK_EQ(volt_rt_step(rt, 0), steps_of);
+        destroy(rt);
+    }
 }
 TEST_OF_THREADS(guest_step_is_refused_while_another_thread_steps) {
     typedef struct {

@@ -275,6 +275,25 @@ TEST_OF_THREADS(dump_replaces_invalid_utf8) {
     volt_detach(&h);
     destroy(rt);
 }
+static volt_poll badly_named_run(volt_cx *cx, void *arg) {
+    user *u = (user *)arg;
+    VOLT_BEGIN(cx, u);
+    volt_name(cx, "a\nworker 7: \x1b[2J\x7f");
+    VOLT_AWAIT(u->n, volt_sleep(cx, VOLT_S(100)));
+    VOLT_END(0);
+}
+TEST_OF_THREADS(name_of_a_task_begins_no_line_of_a_dump) {
+    static dumped d;
+    volt_rt *rt = create_on(1);
+    user u = { .fd = 0 };
+    RT_SPAWN(rt, NULL, badly_named_run, u);
+    while (!strstr(d.text, "timer")) {
+        memset(&d, 0, sizeof d);
+        CHECK_EQ(volt_dump_to(rt, put_dumped, &d, 0), 0);
+    }
+    CHECK(strstr(d.text, "a?worker 7: ?[2J?"));
+    destroy(rt);
+}
 static int dump_into(volt_rt *rt, int fd) { return volt_dump(rt, fd, VOLT_DUMP_JSON); }
 TEST_OF_THREADS(dump_into_a_pipe_without_a_reader_raises_no_signal) {
     volt_rt *rt = create_on(1);

@@ -34,10 +34,23 @@ static void fork_keeper(void) {
 #define VOLT_START_CHILD(child_)                                                                   \
     (keeps ? fork_keeper() : (void)0,                                                              \
      by_fork ? START_BY_FORK(child_) : volt__sys_start_child(child_))
+// A filter of system calls may refuse pidfd_send_signal, with an error of its author's choice.
+static int refused_with;
+#include <sys/syscall.h>
+#if defined(SYS_pidfd_send_signal)
+#  define IS_SEND_SIGNAL(number_) ((number_) == SYS_pidfd_send_signal)
+#else
+#  define IS_SEND_SIGNAL(number_) ((number_) == 424)
+#endif
+#define FIRST_OF(first_, ...) first_
+#define syscall(...)                                                                               \
+    (IS_SEND_SIGNAL(FIRST_OF(__VA_ARGS__, 0)) && refused_with ? (errno = refused_with, -1L)        \
+                                                              : (syscall)(__VA_ARGS__))
 #define kill counted_kill
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #undef kill
+#undef syscall
 #include "test.h"
 #include "tasks.h"
 #include <dirent.h>
@@ -709,6 +722,26 @@ ROOT_TEST_1(process_that_was_collected_by_others_gets_no_signal, {
         CHECK_EQ(n_kills, 0);
         VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, NULL));
         CHECK_EQ(s->rc, -ECHILD);
+    }
+    VOLT_END(0);
+}
+ROOT_TEST_1(process_is_signalled_where_a_filter_refuses_pidfds, {
+    volt_process p;
+    volt_process_options o;
+    volt_exit_status end;
+    int64_t rc;
+    int i;
+}) {
+    static const int errors[] = { ENOSYS, EPERM, EINVAL };
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 3; s->i++) {
+        s->o.argv = SH("exec sleep 100");
+        VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+        CHECK_EQ(s->rc, 0);
+        refused_with = errors[s->i];
+        VOLT_AWAIT(s->rc, volt_process_end(cx, &s->p, 0, &s->end));
+        refused_with = 0;
+        CHECK(s->rc == 0 && s->end.signal == SIGKILL);
     }
     VOLT_END(0);
 }

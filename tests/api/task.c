@@ -819,6 +819,145 @@ ROOT_TEST_1(budget_keeps_greedy_task_from_starving_tasks_and_timers, {
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     VOLT_END(0);
 }
+// The budget is that of the task, and an arm that is always ready uses it up in each poll.
+typedef struct {
+    volt_frame frame;
+    volt_token *done;
+    int *stop;
+    int64_t rc;
+} eager;
+static volt_poll eager_run(volt_cx *cx, void *arg) {
+    eager *e = (eager *)arg;
+    VOLT_BEGIN(cx, e);
+    do VOLT_AWAIT(e->rc, volt_token_wait(cx, e->done));
+    while (e->rc == 0 && !*e->stop);
+    VOLT_END(e->rc);
+}
+typedef struct {
+    volt_frame frame;
+    volt_timer limit;
+    int *stop;
+    int64_t rc;
+} patient;
+static volt_poll patient_run(volt_cx *cx, void *arg) {
+    patient *p = (patient *)arg;
+    VOLT_BEGIN(cx, p);
+    VOLT_AWAIT(p->rc, volt_within(cx, &p->limit, VOLT_MS(1), volt_sleep_forever(cx)));
+    *p->stop = 1;
+    VOLT_END(p->rc);
+}
+ROOT_TEST_1(arm_that_is_always_ready_starves_no_other, {
+    volt_token done;
+    eager e;
+    patient p;
+    volt_arm a, b;
+    int stop, i;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_token_cancel(&s->done);
+    for (s->i = 0; s->i < 20; s->i++) { // whichever is polled first
+        s->e = (eager){ .done = &s->done, .stop = &s->stop };
+        VOLT_AWAIT(s->rc, VOLT_SELECT(VOLT_ARM(&s->a, eager_run(cx, &s->e)),
+                                      VOLT_ARM(&s->b, volt_sleep(cx, VOLT_MS(1)))));
+        CHECK(s->b.fired && !s->a.fired);
+    }
+    s->e = (eager){ .done = &s->done, .stop = &s->stop };
+    s->p = (patient){ .stop = &s->stop };
+    VOLT_AWAIT(s->rc, VOLT_JOIN_ALL(VOLT_ARM(&s->a, eager_run(cx, &s->e)),
+                                    VOLT_ARM(&s->b, patient_run(cx, &s->p))));
+    CHECK_EQ(s->b.value, -ETIMEDOUT);
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    int is_eager, *stop;
+    eager e;
+    patient p;
+    int64_t rc;
+} one_of_two;
+static volt_poll one_of_two_run(volt_cx *cx, void *arg) {
+    one_of_two *o = (one_of_two *)arg;
+    VOLT_BEGIN(cx, o);
+    if (o->is_eager) VOLT_AWAIT(o->rc, eager_run(cx, &o->e));
+    else VOLT_AWAIT(o->rc, patient_run(cx, &o->p));
+    VOLT_END(o->rc);
+}
+ROOT_TEST_1(child_that_is_always_ready_starves_no_other, {
+    volt_token done;
+    one_of_two child[2];
+    int stop;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_token_cancel(&s->done);
+    s->child[0] = (one_of_two){ .is_eager = 1, .e = { .done = &s->done, .stop = &s->stop } };
+    s->child[1] = (one_of_two){ .p = { .stop = &s->stop } };
+    VOLT_AWAIT(volt_join_all(cx, VOLT_EACH(one_of_two_run, s->child)));
+    CHECK_EQ(s->child[1].rc, -ETIMEDOUT);
+    VOLT_END(0);
+}
+// Each of them spends a unit, in a place of its own: the task does not ignore its cancellation.
+enum { MANY_CHILDREN = 600 };
+typedef struct {
+    volt_frame frame;
+    int64_t rc;
+} obedient;
+static volt_poll obedient_run(volt_cx *cx, void *arg) {
+    obedient *o = (obedient *)arg;
+    VOLT_BEGIN(cx, o);
+    VOLT_AWAIT(o->rc, volt_sleep_forever(cx));
+    VOLT_END(o->rc);
+}
+typedef struct {
+    volt_frame frame;
+    obedient child[MANY_CHILDREN];
+    int64_t rc;
+} parent_of_many;
+static volt_poll parent_of_many_run(volt_cx *cx, void *arg) {
+    parent_of_many *p = (parent_of_many *)arg;
+    VOLT_BEGIN(cx, p);
+    VOLT_AWAIT(p->rc, volt_join_all(cx, VOLT_EACH(obedient_run, p->child)));
+    VOLT_END(p->rc);
+}
+ROOT_TEST_1(cancelled_children_are_not_taken_for_a_task_that_ignores_it, {
+    parent_of_many many;
+    volt_handle h;
+    int64_t rc;
+    int i;
+}) {
+    VOLT_BEGIN(cx, s);
+    SPAWN(&s->h, parent_of_many_run, s->many);
+    for (s->i = 0; s->i < 20; s->i++) VOLT_AWAIT(volt_yield(cx));
+    volt_cancel(&s->h);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    CHECK_EQ(test_log.n[VOLT_LOG_IGNORES_CANCEL], 0);
+    VOLT_END(0);
+}
+// With a budget of one unit every await but the first finds it used up.
+typedef struct {
+    volt_frame frame;
+    int64_t rc;
+    int i;
+} tidy;
+static volt_poll tidy_run(volt_cx *cx, void *arg) {
+    tidy *t = (tidy *)arg;
+    VOLT_BEGIN(cx, t);
+    for (t->i = 0; t->i < 10; t->i++) VOLT_AWAIT(t->rc, volt_sleep_forever(cx));
+    VOLT_END(t->rc);
+}
+TEST(few_awaits_with_a_small_budget_do_not_ignore_a_cancellation) {
+    volt_config c = test_config(1);
+    volt_handle h = { 0 };
+    volt_rt *rt = NULL;
+    c.budget = 1;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    RT_SPAWN(rt, &h, tidy_run, (tidy){ .i = 0 });
+    volt_cancel(&h);
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+    CHECK_EQ(test_log.n[VOLT_LOG_IGNORES_CANCEL], 0);
+    destroy(rt);
+}
 ROOT_TEST_1(task_that_ignores_cancel_is_logged_and_starves_no_other,
             { volt_handle h; int stop, n_polls, rc, i; }) {
     VOLT_BEGIN(cx, s);

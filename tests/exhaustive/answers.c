@@ -575,13 +575,13 @@ TEST(every_leaf_keeps_its_contract) {
 }
 TEST(task_that_ignores_cancellation_is_logged_once) {
     begin();
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         volt_cx *cx = i < 2 ? cx_of(0) : cancelled_cx(0);
-        // Half of the budget at least must have gone since it was cancelled.
+        // Half of the budget at least must have gone since it was cancelled, twice in one place.
         cx->budget_at_cancel_ = (uint16_t)(rt->cfg.budget / 2 - (i == 2));
         cx->budget_ = 0;
         PENDING(volt_sleep_forever(cx));
-        CHECK_EQ(test_log.n[VOLT_LOG_IGNORES_CANCEL], i >= 3);
+        CHECK_EQ(test_log.n[VOLT_LOG_IGNORES_CANCEL], i >= 4);
     }
     GIVES(volt_sleep_forever(cancelled_cx(0)), -ECANCELED);
     end();
@@ -1161,6 +1161,59 @@ TEST(sender_meets_receiver_of_select_that_also_reserves) {
     CHECK(met.in.fired && !reserves.fired);
     CHECK_EQ(met.got, 7);
     end();
+}
+
+// ---- connects of a socket of the program's own, whose event concerns an earlier attempt
+
+static struct {
+    int lfd, fd, filling[8];
+    volt_addr a;
+} full; // a listener whose queue is full: the next connection waits
+static void begin_full(void) {
+    volt_listen_options o = { .backlog = 1 };
+    begin();
+    full.lfd = volt_listen("127.0.0.1", 0, &o);
+    CHECK_EQ(volt_local_addr(full.lfd, &full.a), 0);
+    for (int i = 0; i < 8; i++) {
+        full.filling[i] = volt_sock_open(AF_INET, SOCK_STREAM, 0);
+        (void)connect(full.filling[i], volt__addr_sa(&full.a), full.a.len_);
+        struct pollfd p = { .fd = full.filling[i], .events = POLLOUT };
+        if (i < 2) CHECK_EQ(poll(&p, 1, -1), 1); // there is room for two
+    }
+    full.fd = volt_sock_open(AF_INET, SOCK_STREAM, 0);
+    PENDING(volt_connect_on(cx_of(0), full.fd, &full.a));
+    volt__chain c;
+    volt__fd *e = entry(full.fd);
+    volt__chain_init(&c);
+    volt__fd_fire_all(e, &e->wr, VOLT__FIRED, &c);
+    volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
+}
+static void end_full(void) {
+    for (int i = 0; i < 8; i++) close(full.filling[i]);
+    close(full.lfd);
+    end();
+}
+TEST(interrupted_poll_does_not_end_a_connect) {
+    begin_full();
+    ANSWERS(poll, EINTR, EINTR);
+    PENDING(volt_connect_on(cx_of(0), full.fd, &full.a));
+    GIVES(volt_connect_on(cancelled_cx(0), full.fd, &full.a), -ECANCELED);
+    volt_rt_close(rt, full.fd);
+    end_full();
+}
+static void reuse_its_number(void) {
+    volt_rt_close(rt, full.fd);
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    CHECK_EQ(dup2(fd, full.fd), full.fd);
+    if (fd != full.fd) close(fd);
+    answers[A_poll].is_zero = 1; // as of a socket that still connects
+}
+TEST(connect_does_not_follow_its_number_to_another_file) {
+    begin_full();
+    answers[A_poll].meanwhile = reuse_its_number;
+    GIVES(volt_connect_on(cx_of(0), full.fd, &full.a), -EBADF);
+    volt_rt_close(rt, full.fd);
+    end_full();
 }
 
 // ---- reads

@@ -688,6 +688,7 @@ static int fault_getsockopt(int fd, int level, int name, void *value, socklen_t 
 }
 static int epoll_call(int op, const struct epoll_event *ev) {
     if (op != EPOLL_CTL_ADD) return op == EPOLL_CTL_MOD ? C_epoll_mod : C_epoll_del;
+    if (ev->events == 0) return C_epoll_add; // only asks whether it is registered
     if (ev->data.u64 == UINT64_MAX || ev->data.u64 == UINT64_MAX - 2) return C_epoll_own;
     return ev->data.u64 == UINT64_MAX - 1 ? C_epoll_watch : C_epoll_add;
 }

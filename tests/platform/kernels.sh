@@ -24,7 +24,7 @@ SO_PROTOCOL          ENOPROTOOPT         net regress answers
 recvmmsg           ENOSYS EPERM EINVAL datagrams
 sendmmsg           ENOSYS EPERM EINVAL datagrams
 pidfd_open         ENOSYS EPERM EINVAL process
-pidfd_send_signal  ENOSYS              process
+pidfd_send_signal  ENOSYS EPERM EINVAL process
 SO_PEERPIDFD       ENOPROTOOPT         unix
 preadv2            ENOSYS EOPNOTSUPP EPERM EINVAL dirs files
 splice             ENOSYS EPERM EINVAL streams

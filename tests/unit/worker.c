@@ -452,6 +452,18 @@ TEST(housekeeping_trims_heaps_once_a_second) {
                 end();
             }
 }
+// A worker that comes from a long poll has an older time than the one that has just trimmed.
+TEST(heaps_that_were_just_trimmed_are_not_trimmed_by_a_late_worker) {
+    begin(1);
+    uint32_t cls = volt__class_of(200);
+    rt->outside_heaps[0].cls[cls].n_used_max = 1;
+    rt->outside_trimmed = 2000;
+    volt__heap_trim_outside(rt, 1999);
+    CHECK(rt->outside_heaps[0].cls[cls].n_used_max == 1 && rt->outside_trimmed == 2000);
+    volt__heap_trim_outside(rt, 3000);
+    CHECK(rt->outside_heaps[0].cls[cls].n_used_max == 0 && rt->outside_trimmed == 3000);
+    end();
+}
 static void claim_w(void) { CHECK_EQ(volt__idle_claim(&rt->idle, VOLT__ANY_WORKER), 0); }
 TEST(event_poll_handles_events_timers_and_unparks) {
     begin_fd();
