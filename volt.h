@@ -2161,11 +2161,12 @@ VOLT_API void volt_stats(volt_rt *rt, volt_counters *out);
 VOLT_API int volt_worker_stats(volt_rt *rt, uint32_t worker, volt_counters *out);
 // Writes the state of every worker, and of every task with the object that it waits for, as text
 // or as JSON, to a descriptor. Tasks run on during the dump: each entry shows its task at one
-// moment, but two entries may differ in time. flags: 0, or a sum of the constants below. With
-// VOLT_DUMP_METRICS, which stands alone, it writes the counters instead, and with VOLT_TRACE the
-// histograms and the health, in the text format of OpenMetrics 1.0: application/openmetrics-text.
+// moment, but two entries may differ in time. Ages are those modulo 49.7 days, and waits in a build
+// with VOLT_TRACE modulo 24.8. flags: 0, or a sum of the constants below. With VOLT_DUMP_METRICS,
+// which stands alone, it writes the counters instead, and with VOLT_TRACE the histograms and the
+// health, in the text format of OpenMetrics 1.0: application/openmetrics-text.
 //   where  : any thread. With VOLT_DUMP_CRASH also a signal handler: the dump then waits for no
-//            lock
+//            lock, but with VOLT_TEST_CLOCK for that of the clock
 //   returns: 0 | -errno of write(2); SIGPIPE is suppressed | -EAGAIN if `fd` is non-blocking and
 //            has taken nothing for a second | -EBUSY if a lock is held, with VOLT_DUMP_CRASH; then
 //            tasks are missing | -ECHILD in a forked child | -EINVAL: VOLT_DUMP_METRICS with others

@@ -84,11 +84,12 @@ static volt_poll patience_run(volt_cx *cx, void *arg) {
     while (p->n_late < 2) {
         VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&p->ended, p->rc, volt_join(cx, &p->task)),
                                VOLT_ARM(&p->late, volt_sleep(cx, VOLT_MS(10)))));
-        if (!p->late.fired) VOLT_RETURN(p->rc); // the task has ended; this one never does
+        if (!p->late.fired) break; // it has ended, or this function is cancelled
         printf("still waiting (%d)\n", ++p->n_late);
     }
     volt_cancel(&p->task);
     VOLT_AWAIT(p->rc, volt_join(cx, &p->task));
+    volt_detach(&p->task); // if this function is cancelled, the join does not wait
     VOLT_END(p->rc == -ECANCELED ? 0 : -1);
 }
 

@@ -66,14 +66,14 @@ static volt_poll request_run(volt_cx *cx, void *arg) {
 typedef struct {
     volt_frame frame;
     volt_sem bucket;
-    volt_handle refilling;
+    volt_group refilling; // its task uses this state, so it ends before the function does
     request current;
     int i, n_refilled, rc;
 } rate;
 static int rate_start(volt_cx *cx, rate *r) {
     refill f = { .bucket = &r->bucket, .n_refilled = &r->n_refilled };
     volt_sem_release(&r->bucket, BURST); // full
-    return VOLT_SPAWN(cx, &r->refilling, refill_run, f);
+    return VOLT_GROUP_SPAWN(cx, &r->refilling, refill_run, f);
 }
 static volt_poll rate_run(volt_cx *cx, void *arg) {
     rate *r = (rate *)arg;
@@ -87,8 +87,7 @@ static volt_poll rate_run(volt_cx *cx, void *arg) {
     }
     if (r->i <= BURST + r->n_refilled)
         printf("%d requests: %d that the bucket held, the others at its pace\n", r->i, BURST);
-    volt_cancel(&r->refilling);
-    VOLT_AWAIT(volt_join(cx, &r->refilling));
+    VOLT_AWAIT(volt_group_close(cx, &r->refilling));
     VOLT_END(r->rc);
 }
 

@@ -100,6 +100,7 @@ static int on_text(client *c, const char *text, size_t len) {
     char digits[8] = { 0 };
     if (len == 0 || len >= sizeof digits) return -1;
     memcpy(digits, text, len);
+    if (strspn(digits, "0123456789") != len) return -1;
     int ms = (int)strtoul(digits, NULL, 10);
     if (volt_chan_try_send(&c->asked, &ms, sizeof ms) < 0) return -1; // full, against the flow
     if (volt_chan_len(&c->asked) == QUEUED) lws_rx_flow_control(c->wsi, 0);
@@ -124,7 +125,9 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     client **at = (client **)user; // of this connection, zeroed at first
     switch ((int)reason) {
     case LWS_CALLBACK_ESTABLISHED: return on_open(wsi, at);
-    case LWS_CALLBACK_RECEIVE: return on_text(*at, (const char *)in, len);
+    case LWS_CALLBACK_RECEIVE: // a message of several fragments is none of ours
+        if (!lws_is_first_fragment(wsi) || !lws_is_final_fragment(wsi)) return -1;
+        return on_text(*at, (const char *)in, len);
     case LWS_CALLBACK_SERVER_WRITEABLE: return on_writable(*at);
     case LWS_CALLBACK_CLOSED: return *at ? on_close(*at) : 0;
     }

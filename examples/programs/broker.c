@@ -137,6 +137,15 @@ static volt_poll client_flush(volt_cx *cx, client *c, flushing *f) {
     volt_mutex_unlock(&c->pen);
     VOLT_END(f->rc);
 }
+// The text may contain any byte, also a 0.
+static int message_put(volt_writer *out, const char *name, const message *m) {
+    struct iovec part[] = { { (void *)(uintptr_t)"msg ", 4 },
+                            { (void *)(uintptr_t)name, strlen(name) },
+                            { (void *)(uintptr_t)" ", 1 },
+                            { (void *)(uintptr_t)m->text, m->len },
+                            { (void *)(uintptr_t)"\n", 1 } };
+    return volt_putv(out, part, 5);
+}
 // Puts the result of the receive, and all that can be received and put now. The writer is empty at
 // first.
 static void subscription_put(subscription *s) {
@@ -144,7 +153,7 @@ static void subscription_put(subscription *s) {
     const char *name = s->from->of->name;
     int rc = 0;
     while (rc == 0 && (s->rc == 1 || s->rc == -EOVERFLOW)) {
-        rc = s->rc == 1 ? volt_putf(out, "msg %s %.*s\n", name, (int)s->m.len, s->m.text)
+        rc = s->rc == 1 ? message_put(out, name, &s->m)
                         : volt_putf(out, "lost %s %llu\n", name,
                                     (unsigned long long)volt_sub_lost(&s->from->sub));
         if (volt_writer_room(out) < LINE) break;

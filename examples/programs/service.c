@@ -458,6 +458,7 @@ static volt_poll root_run(volt_cx *cx, void *arg) {
             VOLT_ARM(&r->signal, r->number, volt_signals_next(cx, r->signals, NULL)),
             VOLT_ARM(&r->ended, r->n_cut, volt_join(cx, &r->echo))));
         if (r->signal.fired && r->number != SIGHUP) volt_cancel(&r->echo);
+        if (!r->signal.fired && !r->ended.fired) volt_detach(&r->echo); // this task is cancelled
     }
     log_event(LOG_NOTICE, "stopped", "cut", log_number(r->n_cut).text, NULL);
     volt_token_cancel(&service.stop_metrics);

@@ -214,13 +214,14 @@ static void take_events(shipper *a) {
     }
 }
 // Waits for events or a signal, until a->until at most.
-//   returns: 0 | an error of the directory
+//   returns: 0 | an error of the directory | -ECANCELED
 static volt_poll watch(volt_cx *cx, shipper *a) {
     step *s = &a->watch;
     VOLT_BEGIN(cx, s);
-    VOLT_AWAIT(volt_before(cx, &a->wait, a->until, VOLT_SELECT(
+    VOLT_AWAIT(s->rc, volt_before(cx, &a->wait, a->until, VOLT_SELECT(
         VOLT_ARM(&a->came, a->n, volt_read(cx, a->inotify, a->buf, sizeof a->buf)),
         VOLT_ARM(&a->signalled, volt_signals_next(cx, a->signals, NULL)))));
+    if (s->rc == -ECANCELED) VOLT_RETURN(s->rc);
     if (a->signalled.fired) a->is_stopping = 1;
     if (a->came.fired) take_events(a);
     s->rc = 0;

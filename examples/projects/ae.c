@@ -55,7 +55,10 @@ int aeResizeSetSize(aeEventLoop *loop, int setsize) {
     if (events) loop->events = (aeFileEvent *)events;
     void *fired = realloc(loop->fired, (size_t)setsize * sizeof *loop->fired);
     if (fired) loop->fired = (aeFiredEvent *)fired;
-    if (!events || !fired || aeApiResize(loop, setsize) < 0) return AE_ERR;
+    if (!events || !fired || aeApiResize(loop, setsize) < 0) {
+        if (setsize < loop->setsize) loop->setsize = setsize; // one of the tables may be shorter
+        return AE_ERR;
+    }
     for (int fd = loop->setsize; fd < setsize; fd++) loop->events[fd].mask = AE_NONE;
     loop->setsize = setsize;
     return AE_OK;
@@ -91,8 +94,8 @@ int aeGetFileEvents(aeEventLoop *loop, int fd) {
 // also the size of the tables. One that is registered for both is called once.
 static void aeFileCall(aeEventLoop *loop, aeFiredEvent fired) {
     aeFileProc *called = NULL;
-    int is_barrier = loop->events[fired.fd].mask & AE_BARRIER;
-    for (int i = 0; i < 2; i++) {
+    int is_barrier = fired.fd < loop->setsize && loop->events[fired.fd].mask & AE_BARRIER;
+    for (int i = 0; i < 2 && fired.fd < loop->setsize; i++) {
         int which = (i == 0) == !is_barrier ? AE_READABLE : AE_WRITABLE;
         const aeFileEvent *e = &loop->events[fired.fd];
         aeFileProc *proc = which == AE_READABLE ? e->on_readable : e->on_writable;
@@ -174,7 +177,8 @@ static int aeRoundEnd(aeEventLoop *loop, int flags, int n_fired) {
     int n = flags & AE_FILE_EVENTS ? n_fired : 0;
     if (loop->after_sleep && flags & AE_CALL_AFTER_SLEEP) loop->after_sleep(loop, n);
     // A callback that calls aeProcessEvents has served the others, or the next round does.
-    for (unsigned i = 0, round = ++loop->round; (int)i < n && loop->round == round; i++)
+    unsigned round = ++loop->round;
+    for (int i = 0; i < n && i < loop->setsize && loop->round == round; i++)
         aeFileCall(loop, loop->fired[i]);
     return flags & AE_TIME_EVENTS ? n + aeTimeCall(loop) : n;
 }

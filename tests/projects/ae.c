@@ -293,6 +293,31 @@ static void serve(aeEventLoop *l, int fd, void *data, int mask) {
     read_one(l, fd, data, mask);
     if (++n_served == MANY) aeStop(l);
 }
+// The first callback of a round deletes the events of all other descriptors, and shrinks the tables.
+enum { SHRUNK = 100 };
+static tube shrunk[SHRUNK];
+static int n_shrinks;
+static void shrink_tables(aeEventLoop *l, int fd, void *data, int mask) {
+    (void)mask, (void)data;
+    n_shrinks++;
+    for (int i = 0; i < SHRUNK; i++)
+        if (shrunk[i].in != fd) aeDeleteFileEvent(l, shrunk[i].in, AE_READABLE);
+    aeDeleteFileEvent(l, fd, AE_READABLE);
+    CHECK_EQ(aeResizeSetSize(l, 1), AE_OK);
+    aeStop(l);
+}
+TEST(callback_may_shrink_the_tables_below_the_events_of_its_round) {
+    BEGIN();
+    for (int i = 0; i < SHRUNK; i++) {
+        tube_open(&shrunk[i]);
+        watch(shrunk[i].in, AE_READABLE, shrink_tables, NULL);
+        tube_put(&shrunk[i], "x");
+    }
+    run();
+    CHECK_EQ(n_shrinks, 1);
+    for (int i = 0; i < SHRUNK; i++) tube_close(&shrunk[i]);
+    end();
+}
 TEST(all_of_300_ready_descriptors_are_served_each_once) {
     static tube t[MANY];
     BEGIN();
