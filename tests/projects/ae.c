@@ -293,7 +293,7 @@ static void serve(aeEventLoop *l, int fd, void *data, int mask) {
     read_one(l, fd, data, mask);
     if (++n_served == MANY) aeStop(l);
 }
-// The first callback of a round deletes the events of all other descriptors, and shrinks the tables.
+// The first callback of a round deletes the events of all others, and shrinks the tables.
 enum { SHRUNK = 100 };
 static tube shrunk[SHRUNK];
 static int n_shrinks;
