@@ -8377,7 +8377,8 @@ typedef struct volt__line {
 } volt__line;
 // A name may contain anything: control characters would begin a line, or command a terminal.
 static inline char volt__line_char(char c) {
-    return (unsigned char)c < ' ' || c == '\x7f' ? '?' : c;
+    if ((unsigned char)c < ' ' || c == '\x7f') return '?';
+    return c;
 }
 // Appends the text up to a tab.
 static void volt__line_add(volt__line *line, const char *text) {

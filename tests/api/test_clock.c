@@ -405,8 +405,7 @@ ROOT_TEST_1(stall_adds_one_bucket_of_permits, { rate r; volt_group g; int i, n_p
     for (s->i = 0; s->i < 2000; s->i++) VOLT_AWAIT(volt_yield(cx));
     CHECK_EQ(s->n_passed, 2 * BURST);
     CHECK_EQ(volt_test_hold(cx->rt_, 0), 0);
-    volt_cancel(&s->r.refilling);
-    VOLT_AWAIT(volt_join(cx, &s->r.refilling));
+    VOLT_AWAIT(volt_group_close(cx, &s->r.refilling));
     VOLT_AWAIT(volt_group_close(cx, &s->g));
     VOLT_END(0);
 }
