@@ -733,6 +733,7 @@
 // while a task waits for another process or a plain thread, whose answer then comes late: hold the
 // clock in such a test. It serves one runtime at a time, of one worker (.workers above 1: -EINVAL);
 // `_sync` calls wait in real time, and .spin_us has no effect.
+
 // VOLT_DEBUG=1 checks for misuse at run time, such as a wait outside an await, or a buffer on the
 // stack, and stops the program with file:line. If two files of a program have different values, the
 // linker reports an undefined symbol.

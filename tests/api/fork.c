@@ -31,6 +31,7 @@ typedef struct {
     int is_guest, fd[2], n_polls;
     volt_handle listener, mirror, ended; // ended: a task that gave 3
     volt_waker waker;
+    void *created; // the state of a task that was not started
 } parent;
 
 static void step(parent *p) {
@@ -174,6 +175,7 @@ TEST(children_do_not_disturb_a_guest) {
     for (has_word = 0; has_word < 2; has_word++) beside_children(1, 1);
 }
 // The parent has begun a shutdown, and waits for the task that the child also has.
+static void destroys_the_created(parent *p) { volt_task_destroy(p->created); }
 TEST_OF_THREADS(child_that_destroys_a_task_does_not_wake_its_parent) {
     volt_config c = test_config(1);
     volt_counters before, after;
@@ -186,15 +188,7 @@ TEST_OF_THREADS(child_that_destroys_a_task_does_not_wake_its_parent) {
     UNTIL(volt__load_acq(&rt->acks) == 0 && volt__idle_is_parked(&rt->idle, 0) &&
           poll(&p, 1, 0) == 0);
     volt_stats(rt, &before);
-    pid_t child = fork();
-    if (child == 0) {
-        volt_task_destroy(state);
-        TEST_BEFORE_EXIT();
-        _exit(0);
-    }
-    int status = -1;
-    while (waitpid(child, &status, 0) < 0) CHECK_EQ(errno, EINTR);
-    CHECK_EQ(status, 0);
+    in_child(destroys_the_created, &(parent){ .created = state });
     volt_stats(rt, &after);
     CHECK(poll(&p, 1, 0) == 0 && after.unparks == before.unparks);
     volt_task_destroy(state);
