@@ -8215,7 +8215,6 @@ struct volt__worker {
     uint8_t needs_watchdog; // must arm the watchdog before its next poll
     uint8_t is_guest;       // carried by the holder of guest_lock
     uint8_t guest_no_block; // guest: leaves the step instead of blocking in epoll_wait
-    uint8_t guest_parked;   // guest: parked, while its thread is in the application's loop
     uint8_t handoff_wanted; // another thread waited for the carrier lock at the last check
     uint8_t is_own_thread;  // carried by its own thread, the only one that observes drain_deadline
     uint32_t quota;         // guest: polls left in this step; others: 0
@@ -8246,7 +8245,7 @@ struct volt__worker {
     // that thread has claimed the guest since the last step (W owner, that thread)
     uintptr_t guest_thread;
     uint32_t guest_is_due;
-    uint32_t guest_is_away;  // W owner, R any [W1]: it has parked, and was not stepped since
+    uint32_t guest_parked;   // W owner, R any [W1]: its thread is in the application's loop
     volt__injector inbox;    // with .placement: any thread pushes, any worker pops [Q3]
     volt__injector bound;    // any thread pushes, the owner pops [Q3]: tasks of this worker alone
     volt__overflow overflow; // the owner pushes, any worker pops [Q3]
@@ -9706,7 +9705,7 @@ static void volt__rescue(volt__worker *w, volt__worker *stuck) {
 }
 // Returns 1 if w is a guest that has parked, claimed since or not, and was not stepped since then.
 static int volt__guest_is_away(const volt__worker *w) {
-    return w->is_guest && volt__load_rlx(&w->guest_is_away); // rlx: ordered by [W1], or a hint
+    return w->is_guest && volt__load_rlx(&w->guest_parked); // rlx: ordered by [W1], or a hint
 }
 // Rescues each worker that is awake and has made no event poll since the last scan. Only a worker
 // that is counted as searching may steal; volt__searching_done ends that, and arms the timer again.
@@ -10215,8 +10214,7 @@ static void volt__worker_sleep(volt__worker *w) {
     w->stats.parks++;
     w->has_slept = w->needs_watchdog = w->wants_spare = 1;
     if (w->guest_no_block) { // the application waits, on the epoll instance
-        w->guest_parked = 1;
-        volt__store_rlx(&w->guest_is_away, 1u); // rlx: seen late, it costs a scan
+        volt__store_rlx(&w->guest_parked, 1u); // rlx: seen late, it costs a scan
         // the test clock does not reach `at` by itself
         volt__reactor_set_timer(&w->reactor, VOLT_TEST_CLOCK ? VOLT_NEVER : at,
                                 VOLT_TEST_CLOCK ? -1 : timeout);
@@ -10230,9 +10228,8 @@ static void volt__worker_sleep(volt__worker *w) {
 // Called at the start of each step of a guest. If the guest is parked, this is the second half of
 // volt__worker_sleep. If not, its last step ended by its quota, and events may be pending.
 static void volt__guest_resume(volt__worker *w) {
-    int was_away = w->guest_parked;
-    w->guest_parked = 0;
-    volt__store_rlx(&w->guest_is_away, 0u); // rlx: ordered by [W1]
+    int was_away = w->guest_parked != 0;
+    volt__store_rlx(&w->guest_parked, 0u); // rlx: ordered by [W1]
     w->polls_since = 0; // the time between two steps is not poll time
     w->busy_since = VOLT_NOW_NS();
     if (volt__drive_events(w, was_away, 0)) volt__watchdog_scan(w);
