@@ -211,7 +211,7 @@ ROOT_TEST_1(io_returns_enotsock_of_another_descriptor, {
     for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
     VOLT_END(0);
 }
-// What one function finds missing says nothing about what another one, or a read, waits for.
+// The -EAGAIN of one function says nothing about another one, nor about a read.
 static int64_t take_if_x(int fd, void *arg) {
     char *c = (char *)arg;
     int64_t n = recv(fd, c, 1, MSG_PEEK | MSG_DONTWAIT);
