@@ -16379,9 +16379,9 @@ typedef struct volt__io {
     int fd, dir, count;
     // has_gen: snapshot.gen is the generation of the operation; is_ready: an event ended its wait
     int has_gen, is_ready;
-    // The operation waits for the error queue, for urgent data, or for a state that only the program
-    // knows, and not for the data that reads and writes wait for. The ready bit says nothing about
-    // it, nor its EAGAIN about others.
+    // The operation waits for the error queue, for urgent data, or for a state that only the
+    // program knows, and not for the data that reads and writes wait for. The ready bit says
+    // nothing about it, nor its EAGAIN about others.
     int is_apart;
     // flags that the entry must have, see volt__fd_probe
     int wanted;
