@@ -13816,16 +13816,14 @@ static inline void volt__copy(void *to, const void *from, size_t len) {
 //   idle     claim  the arm  the caller, by CAS         the caller copies the message
 //   idle     poll   polling  the select                 -
 //   the arm  poll   polling  the select                 that arm is polled first, and wins
-//   polling  end    the arm  the select                 the same, if that arm had no budget left
 //   polling  over   unused   the select                 -
 // link: the first arm of the select is linked on a rendezvous. poll, end: a poll of the select
 // begins, ends. over: the select returns. unused is NULL.
 //
 // No arm can be claimed while its select is polling. A caller that finds such an arm fires it as
-// RETRY: the arm's task polls it again, and the arm searches for a partner itself. Once the select
-// has a winner, the claim word stays at polling while the other arms are cancelled. Two arms of one
-// select never meet. An arm is skipped if another arm of its select is claimed, because it leaves
-// the list soon.
+// RETRY: the arm's task polls it again, and the arm searches for a partner itself. The poll in
+// which an arm wins also unlinks the others. Two arms of one select never meet. An arm is skipped
+// if another arm of its select is claimed, because it leaves the list soon.
 #define VOLT__SELECT_POLLING ((volt__node *)(uintptr_t)1)
 #define VOLT__SELECT_IDLE ((volt__node *)(uintptr_t)2)
 enum { VOLT__CLAIM_IS_OURS, VOLT__CLAIM_IS_BUSY, VOLT__CLAIM_IS_GONE };
@@ -13850,19 +13848,17 @@ static int volt__select_claim(volt__node *node, const volt__node *own_select) {
     if (volt__cas_acq_rel(&select->next_, &was, node)) return VOLT__CLAIM_IS_OURS;
     return was == VOLT__SELECT_POLLING ? VOLT__CLAIM_IS_BUSY : VOLT__CLAIM_IS_GONE;
 }
-// Called by the select's task. Returns the arm that was claimed since the last poll, or that
-// volt__select_end_poll has put back; NULL if there is none.
+// Called by the select's task. Returns the arm that was claimed since the last poll, or NULL.
 static volt__node *volt__select_begin_poll(volt__node *select) {
     // rlx: NULL until this same task links an arm that waits for a rendezvous
     if (!volt__load_rlx(&select->next_)) return NULL;
     volt__node *was = volt__xchg_acq_rel(&select->next_, VOLT__SELECT_POLLING); // [X1] with claim
     return was == VOLT__SELECT_IDLE || was == VOLT__SELECT_POLLING ? NULL : was;
 }
-// Called by the select's task while the select has no winner. `claimed` is an arm that is claimed
-// but could not return for lack of budget. If it is NULL, any arm can be claimed from here on.
-static void volt__select_end_poll(volt__node *select, volt__node *claimed) {
+// Called by the select's task. From here on any arm that is linked can be claimed.
+static void volt__select_end_poll(volt__node *select) {
     if (!volt__load_rlx(&select->next_)) return; // rlx: our own while it is POLLING
-    volt__store_rel(&select->next_, claimed ? claimed : VOLT__SELECT_IDLE); // [X1] with claim
+    volt__store_rel(&select->next_, VOLT__SELECT_IDLE); // [X1] with claim
 }
 // Called under lock. `was` is RETRY for an arm that was fired to search for a partner itself, and
 // found none: it returns to the head of the list. The select is being polled, hence POLLING.
@@ -16523,11 +16519,9 @@ static void volt__fd_unpin_and_close(volt_rt *rt, volt__fd *e, int fd) {
     volt__fd_retire(&rt->fds, e, fd, 1, &c);
     volt__schedule_chain(&c);
 }
-// Returns 1 if epoll would report the direction as ready. Used in the last try, the poll before a
-// time limit cancels the operation: an event may have come that no event poll has fetched yet.
-// Trying the call itself would be wrong: it can move a few bytes although epoll reports nothing, so
-// writes to a peer that has stopped reading would never time out.
-static int volt__is_ready_now(int fd, int dir) {
+// Asks poll(2). Returns 1 if epoll would report the direction as ready, 0 if not, -EBADF for a
+// number without a file, or another -errno.
+static int volt__fd_poll(int fd, int dir) {
     struct pollfd p;
     p.fd = fd;
     p.events = dir == VOLT__RD ? POLLIN | POLLPRI | POLLRDHUP : POLLOUT;
@@ -16535,12 +16529,16 @@ static int volt__is_ready_now(int fd, int dir) {
     int n;
     do n = VOLT_SYS(poll, &p, 1, 0);
     while (n < 0 && errno == EINTR);
-    return n > 0 && !(p.revents & POLLNVAL);
+    if (n < 0) return -errno;
+    return p.revents & POLLNVAL ? -EBADF : n;
 }
 // Returns 1 if the operation must be tried although its node is linked, or its entry known to be
-// empty.
+// empty: in the last try, the poll before a time limit cancels the operation, an event may have
+// come that no event poll has fetched yet. Trying the call itself would be wrong: it can move a few
+// bytes although epoll reports nothing, so writes to a peer that has stopped reading would never
+// time out.
 static int volt__is_last_try(const volt_cx *cx, int fd, int dir) {
-    return VOLT__UNLIKELY(cx->last_tries_ > 0) && volt__is_ready_now(fd, dir);
+    return VOLT__UNLIKELY(cx->last_tries_ > 0) && volt__fd_poll(fd, dir) > 0;
 }
 // Called after -ENOTSOCK. Returns 1 if the number, a socket by the flags of its entry, belongs to
 // another file by now; 0 if that is the result: an accept has a wrong argument, and a call of the
@@ -17904,17 +17902,6 @@ static int volt__connect_probe(volt__fd *e, int fd) {
     int rc = volt__fd_probe(e, fd, volt__load_rlx(&e->gen), wanted); // rlx: probe checks it
     return rc < 0 ? rc : 0;
 }
-// Called after an event. Returns 1 if the event, of a socket of the caller's, concerned an earlier
-// attempt to connect.
-static int volt__is_connecting(int fd) {
-    struct pollfd p;
-    int n;
-    p.fd = fd;
-    p.events = POLLOUT;
-    do n = VOLT_SYS(poll, &p, 1, 0);
-    while (n < 0 && errno == EINTR);
-    return n == 0;
-}
 static volt_poll volt__connect_done(volt_cx *cx, volt__node *node, const volt__connect_args *args,
                                     int fd) {
     int error = 0;
@@ -17933,7 +17920,7 @@ static volt_poll volt__connect_wait(volt_cx *cx, volt__node *node, const volt__c
     for (;;) {
         volt__fd_snapshot snapshot = volt__fd_take_snapshot(e);
         if (snapshot.gen != gen) return volt__leaf_ready(node, -EBADF);
-        if (may_be_registered && volt__is_ready_now(fd, VOLT__WR))
+        if (may_be_registered && volt__fd_poll(fd, VOLT__WR) > 0)
             return volt__connect_done(cx, node, args, fd);
         rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, VOLT__WR, snapshot,
                            node, cx->task_);
@@ -17980,7 +17967,7 @@ static volt_poll volt__connect(volt_cx *cx, const volt__connect_args *args) {
     if (state == VOLT__CLOSED) // the number may be another file's by now
         return volt__leaf_ready(node, is_cancelled ? -ECANCELED : -EBADF);
     if (is_cancelled) return volt__connect_end(cx, node, args, fd, -ECANCELED);
-    if (args->own_fd >= 0 && volt__is_connecting(fd))
+    if (args->own_fd >= 0 && volt__fd_poll(fd, VOLT__WR) == 0)
         return volt__connect_wait(cx, node, args, fd, (uint32_t)(uintptr_t)node->prev_);
     return volt__connect_done(cx, node, args, fd);
 }
@@ -18006,17 +17993,11 @@ VOLT_API volt_poll volt_connect_on(volt_cx *cx, int fd, const volt_addr *to) {
 // another -errno.
 static int64_t volt__ready_edge(volt_cx *cx, volt__fd *e, volt__io *io, volt__node *node) {
     int fd = io->fd, dir = io->dir;
-    struct pollfd p;
-    p.fd = fd;
-    p.events = dir == VOLT__RD ? POLLIN | POLLPRI | POLLRDHUP : POLLOUT;
     for (;;) {
         volt__fd_snapshot snapshot = volt__fd_take_snapshot(e);
         if (io->has_gen && snapshot.gen != io->snapshot.gen) return -EBADF;
-        p.revents = 0;
-        int rc = VOLT_SYS(poll, &p, 1, 0);
-        if (rc < 0 && errno == EINTR) continue;
-        if (p.revents & POLLNVAL) return -EBADF;
-        if (rc != 0) return rc < 0 ? -errno : 0;
+        int rc = volt__fd_poll(fd, dir);
+        if (rc != 0) return rc < 0 ? rc : 0;
         rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, dir, dir, snapshot, node,
                            cx->task_);
         if (rc == VOLT__FD_REUSED) {
@@ -18895,11 +18876,6 @@ VOLT_API int volt__arms_next_pass(volt_cx *cx, volt__arm_status last) {
         return 1;
     }
     if (phase == VOLT__PHASE_DRAIN) return 0;
-    // The claimed arm is pending, so it had no budget left. It is polled first in the next poll of
-    // the await, and wins then, even if the scope is cancelled. Until then no other arm is polled.
-    if (phase == VOLT__PHASE_CLAIMED && !volt__arms_get(node, VOLT__ARMS_WINNER) &&
-        volt__arms_get(node, VOLT__ARMS_LIVE))
-        return 0;
     uint32_t pass = volt__arms_get(node, VOLT__ARMS_START) + 1;
     int has_more = phase == VOLT__PHASE_FROM_START || (phase == VOLT__PHASE_ONE && pass < count);
     if (volt__arms_get(node, VOLT__ARMS_WINNER) ||
@@ -18921,9 +18897,9 @@ VOLT_API volt_poll volt__arms_end(volt_cx *cx, int done) {
     uint32_t winner = volt__arms_get(node, VOLT__ARMS_WINNER);
     (void)done;
     if (volt__arms_get(node, VOLT__ARMS_LIVE)) {
-        // With a winner the claim word stays at polling, so that no other arm can be claimed.
-        int was_claimed = volt__arms_get(node, VOLT__ARMS_PHASE) == VOLT__PHASE_CLAIMED;
-        if (!winner) volt__select_end_poll(node, was_claimed ? node->prev_ : NULL);
+        VOLT__EXPECT_CX(cx, volt__arms_get(node, VOLT__ARMS_PHASE) != VOLT__PHASE_CLAIMED,
+                        "second wait in a function without VOLT_BEGIN");
+        volt__select_end_poll(node);
         return volt_pending();
     }
     int64_t rc = volt__scope_is_cancelled(cx) ? -ECANCELED : 0;

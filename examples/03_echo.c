@@ -3,7 +3,7 @@
 // limits around a read and a write (volt_within); a client that holds no buffer while it is silent
 // (volt_read_ready, volt_try_read); a signal (volt_signals_next), and a token that ends the waits
 // for input, but lets an echo under way finish (volt_with_token). 03_server.h bounds the number of
-// clients and outlives an accept that fails.
+// clients and outlives an accept that fails; 03_linger.h ends a connection without a loss.
 //
 //     cc -I. -pthread examples/03_echo.c -o echo && ./echo 7000
 //     nc 127.0.0.1 7000
@@ -16,6 +16,7 @@
 // served 1 clients
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
+#include "03_linger.h"
 #include "03_server.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,7 @@ typedef struct {
     volt_frame frame;
     volt_timer limit;
     volt_token_link stop;
+    lingering last;
     server *srv;
     int fd;
     int64_t n;
@@ -75,6 +77,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
         free(c->rest); // -ETIMEDOUT: the client does not read its echo
         c->rest = NULL;
     } while (c->n > 0 || c->n == -EAGAIN);
+    if (c->n == -ECANCELED) VOLT_AWAIT(linger(cx, &c->last, c->fd));
     door_leave(cx, &c->srv->door, c->fd);
     VOLT_END(0);
 }

@@ -24,10 +24,11 @@ typedef struct http_text { // a part of the buffer, not terminated
 
 typedef struct http_request { // .at NULL: the request has no such part
     http_text method, path, body;
-    http_text authority;      // of a target in absolute form: http://authority/path
+    http_text authority;      // of a target in absolute form: scheme://authority/path
     http_text host;           // the authority, or else the field; empty if there is neither
     http_text origin, site;   // fields Origin and Sec-Fetch-Site
     http_text content_length;
+    const char *scheme; // that the stream stands for: "http", or "https" on TLS
     size_t len;   // of a whole request in the buffer, and of empty lines before it; else 0
     int minor;    // of the version: HTTP/1.minor
     int is_begun; // there is more than empty lines
@@ -155,12 +156,12 @@ static int http_header(http_text line, http_request *r) {
     return status != HTTP_OK ? status : http_length(value, &r->body.len);
 }
 
-// /path?query, http://host/path?query, or the * of OPTIONS.
+// /path?query, scheme://host/path?query, or the * of OPTIONS.
 static int http_target(http_text t, http_request *r) {
     int is_star = http_is(t, "*") && http_is(r->method, "OPTIONS");
     if (t.at[0] != '/' && !is_star) {
         http_text scheme;
-        if (!http_cut(&t, "://", &scheme) || !http_is_like(scheme, "http")) return 400;
+        if (!http_cut(&t, "://", &scheme) || !http_is_like(scheme, r->scheme)) return 400;
         r->authority.at = t.at;
         while (t.len && t.at[0] != '/' && t.at[0] != '?') t.at++, t.len--;
         r->authority.len = (size_t)(t.at - r->authority.at);
@@ -184,10 +185,10 @@ static int http_request_line(http_text line, http_request *r) {
     return http_target(target, r);
 }
 
-// `cap` is the size of the buffer: a request that does not fit is refused.
+// `cap` is the size of the buffer: a request that does not fit is refused. r->scheme is set before.
 static int http_parse(volt_span bytes, size_t cap, http_request *r) {
     size_t blank = 0; // empty lines, which some clients send behind a body
-    *r = (http_request){ .len = 0 };
+    *r = (http_request){ .scheme = r->scheme };
     while (bytes.len - blank >= 2 && memcmp(bytes.data + blank, "\r\n", 2) == 0) blank += 2;
     r->is_begun = bytes.len > blank;
     http_text rest = { bytes.data + blank, bytes.len - blank }, head, line;
@@ -229,6 +230,7 @@ static http_exchange *http_begin(volt_stream in, size_t cap) {
     http_exchange *x = (http_exchange *)malloc(sizeof *x + cap);
     if (!x) return NULL;
     memset(&x->frame, 0, sizeof x->frame);
+    x->req.scheme = "http";
     volt_reader_init(&x->in, in, x + 1, x->cap = cap, VOLT_LONG_STOP);
     return x;
 }

@@ -15,6 +15,7 @@
 // stopping
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
+#include "03_linger.h"
 #include "03_server.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,7 @@ typedef struct {
     volt_sub sub;
     speaking speaker;
     hearing hearer;
+    lingering last;
     int fd;
     unsigned id;
 } client;
@@ -117,6 +119,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     volt_sub_open(&c->sub, &c->room->said);
     VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&c->speaks, speak(cx, c)), VOLT_ARM(&c->hears, hear(cx, c))));
     volt_sub_close(&c->sub);
+    if (c->hears.fired && c->hears.value == 0) VOLT_AWAIT(linger(cx, &c->last, c->fd)); // a stop
     door_leave(cx, &c->room->door, c->fd);
     VOLT_END(0);
 }

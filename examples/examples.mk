@@ -33,6 +33,7 @@ build/programs/%: examples/programs/%.c volt.h \
 build/programs/%: examples/programs/%.cpp volt.h
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -O2 $(FLAGS_g++) $< -I. -pthread -o $@
+build/programs/serial: examples/03_linger.h
 build/programs/service: examples/06_http.h $(wildcard examples/programs/service/*.h)
 build/check/program-service: $(patsubst %,tests/tools/programs/%,service.py hang.c late_line.c \
 		peers.sh) tests/tools/accept_fails.c $(wildcard examples/programs/service/volt-echo.*)
@@ -68,6 +69,7 @@ $(EXAMPLE_SERVERS:%=build/check/example-%): tests/tools/servers.py build/example
 build/examples/accept_fails.so: tests/tools/accept_fails.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC $< -o $@
+build/examples/03_echo build/examples/13_chat: examples/03_linger.h
 build/examples/06_http: examples/06_http.h
 build/examples/15_dashboard: examples/06_http.h examples/15_dashboard.h
 build/check/example-15_dashboard build/check/example-15_dashboard-leaks: tests/tools/dashboard.py

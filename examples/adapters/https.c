@@ -121,6 +121,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
                                              volt_before(cx, &c->late, c->deadline,
                                                          volt_stream_ready(cx, c->s))));
             if (c->n < 0 || !(c->x = http_begin(c->s, REQUEST_CAP))) break;
+            if (c->tls) c->x->req.scheme = "https";
         }
         VOLT_AWAIT(c->n, volt_before(cx, &c->late, c->deadline, http_read(cx, c->x)));
         if (c->n == -ETIMEDOUT && c->x->req.is_begun) c->n = 408;

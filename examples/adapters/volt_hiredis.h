@@ -17,7 +17,8 @@
 // itself, and is not safe for two tasks at once: one task owns a connection. A command that was
 // sent cannot be withdrawn: a connection whose blocking command was given up can only be closed.
 // hiredis writes without MSG_NOSIGNAL, so the program must ignore SIGPIPE. redisAsyncConnect blocks
-// while it looks up a name: pass an address, such as one from volt_resolve.
+// while it looks up a name: pass an address, such as one from volt_resolve. hiredis trusts its
+// server: version 0.14 aborts the program on a reply for which no command was sent.
 #ifndef VOLT_HIREDIS_H
 #define VOLT_HIREDIS_H
 

@@ -26,6 +26,7 @@
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "server.h"
+#include "examples/03_linger.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,6 +152,7 @@ typedef struct {
     volt_arm hears, says;
     volt_timer late;
     transfer in, out;
+    lingering last;
     volt_sub sub;
     gateway *g;
     int fd;
@@ -196,6 +198,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
                            VOLT_ARM(&c->says, client_say(cx, c))));
     volt_sub_close(&c->sub);
     if (c->has_pen) volt_mutex_unlock(&c->g->pen);
+    if (c->hears.fired && c->hears.value == 0) VOLT_AWAIT(linger(cx, &c->last, c->fd));
     // A reset tells a client that was too slow from one whose line has ended.
     (c->hears.fired && c->hears.value < 0 ? volt_close_reset : volt_close)(cx, c->fd);
     VOLT_END(0);

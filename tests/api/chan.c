@@ -1279,7 +1279,7 @@ static volt_poll spender_and_chooser_run(volt_cx *cx, void *arg) {
                              VOLT_ARM(&s->arms[1], pair_chooser_run(cx, &s->second))));
     VOLT_END(0);
 }
-ROOT_TEST_1(chan_rendezvous_arm_without_budget_keeps_its_claim, {
+ROOT_TEST_1(chan_rendezvous_met_arm_returns_without_budget, {
     volt_chan c[2];
     int buf[2], message, is_over, i, rc;
     volt_event go;
@@ -1305,8 +1305,8 @@ ROOT_TEST_1(chan_rendezvous_arm_without_budget_keeps_its_claim, {
     VOLT_END(0);
 }
 // An arm that was met, and goes on to receive once more, ends like any other when its task is
-// cancelled: no arm stays in a channel. (Such a function without VOLT_BEGIN is against the rules,
-// and debug builds do not see it.)
+// cancelled: no arm stays in a channel. (Such a function without VOLT_BEGIN is against the rules;
+// debug builds see it only while the select has no result.)
 static volt_poll recv_even(volt_cx *cx, volt_chan *c, int *got) {
     volt_poll p = volt_chan_recv(cx, c, got, sizeof *got);
     if (volt_is_pending(p) || volt_value(p) <= 0 || *got % 2 == 0) return p;

@@ -4,6 +4,7 @@
 #include "volt.h"
 #include "test.h"
 #include "tasks.h"
+#include "full_listener.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -880,8 +881,7 @@ ROOT_TEST(connect_on_and_from_use_the_given_socket_and_address, {
     VOLT_END(0);
 }
 
-// A listener whose queue is full leaves the next connection waiting. An event of an earlier attempt
-// does not end that wait.
+// An event of an earlier attempt does not end the wait for a connection.
 typedef struct {
     volt_frame frame;
     int fd;
@@ -904,23 +904,16 @@ static void fire_as_writable(volt_cx *cx, int fd) {
     volt__schedule_chain(&c);
 }
 ROOT_TEST_1(connect_on_waits_on_after_the_event_of_an_earlier_attempt, {
-    int lfd, fd, filling[8], i;
-    volt_addr a;
+    int fd;
+    full_listener listener;
     volt_handle h;
     struct pollfd p;
     int64_t rc;
 }) {
-    static const volt_listen_options o = { .backlog = 1 };
     VOLT_BEGIN(cx, s);
-    s->lfd = volt_listen("127.0.0.1", 0, &o);
-    CHECK_EQ(volt_local_addr(s->lfd, &s->a), 0);
-    for (s->i = 0; s->i < 8; s->i++) {
-        s->filling[s->i] = volt_sock_open(AF_INET, SOCK_STREAM, 0);
-        (void)connect(s->filling[s->i], (struct sockaddr *)(void *)s->a.sa_, s->a.len_);
-        if (s->i < 2) VOLT_AWAIT(s->rc, volt_writable(cx, s->filling[s->i])); // it has room for two
-    }
+    full_listener_open(&s->listener);
     s->fd = volt_sock_open(AF_INET, SOCK_STREAM, 0);
-    SPAWN(&s->h, connector_run, ((connector){ .fd = s->fd, .to = s->a }));
+    SPAWN(&s->h, connector_run, ((connector){ .fd = s->fd, .to = s->listener.at }));
     VOLT_AWAIT(volt_sleep(cx, VOLT_MS(5)));
     s->p = (struct pollfd){ .fd = s->fd, .events = POLLOUT };
     CHECK_EQ(poll(&s->p, 1, 0), 0); // not yet
@@ -930,9 +923,8 @@ ROOT_TEST_1(connect_on_waits_on_after_the_event_of_an_earlier_attempt, {
     volt_cancel(&s->h);
     VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
     CHECK_EQ(s->rc, -ECANCELED);
-    for (int i = 0; i < 8; i++) volt_close(cx, s->filling[i]);
     volt_close(cx, s->fd);
-    volt_close(cx, s->lfd);
+    full_listener_close(&s->listener);
     VOLT_END(0);
 }
 // The port may be one of a connection that has ended, or of another socket that shares it.

@@ -7,6 +7,7 @@
 #include "volt.h"
 #include "test.h"
 #include "tasks.h"
+#include "full_listener.h"
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -152,27 +153,21 @@ ROOT(dup2_over_standard_input_is_noticed_after_a_wait) {
     CHECK_EQ(test_log.n[VOLT_LOG_FD_REUSED], 1);
     VOLT_END(0);
 }
-// A socket that dup2 puts over the number of another one waits for its connection like any other:
-// the queue of the listener is full.
+// A socket that dup2 puts over the number of another one waits for its connection like any other.
 ROOT(connect_on_follows_dup2_over_standard_input) {
-    static const volt_listen_options o = { .backlog = 1 };
-    static volt_addr at;
+    static full_listener listener;
     root *const s = arg;
     VOLT_BEGIN(cx, s);
-    second_end = volt_listen("127.0.0.1", 0, &o);
-    CHECK_EQ(volt_local_addr(second_end, &at), 0);
-    for (s->step = 0; s->step < 8; s->step++) {
-        s->fd = volt_sock_open(AF_INET, SOCK_STREAM, 0);
-        (void)connect(s->fd, (const void *)at.sa_, at.len_);
-        if (s->step < 2) VOLT_AWAIT(s->n, volt_writable(cx, s->fd)); // it has room for two
-    }
+    full_listener_open(&listener);
     for (s->step = 0; s->step < 2; s->step++) {
         int fd = volt_sock_open(AF_INET, SOCK_STREAM, 0);
         CHECK_EQ(dup2(fd, 0), 0);
         close(fd);
-        VOLT_AWAIT(s->n, volt_within(cx, &s->limit, VOLT_MS(2), volt_connect_on(cx, 0, &at)));
+        VOLT_AWAIT(s->n,
+                   volt_within(cx, &s->limit, VOLT_MS(2), volt_connect_on(cx, 0, &listener.at)));
         CHECK_EQ(s->n, -ETIMEDOUT);
     }
+    full_listener_close(&listener);
     VOLT_END(0);
 }
 ROOT(connection_that_is_accepted_inherits_no_description) {

@@ -314,6 +314,7 @@ static void note_assert(const char *text);
 #include "test.h"
 #include "tasks.h"
 #include "frozen_runtime.h"
+#include "full_listener.h"
 
 static void note_assert(const char *text) {
     void (*step)(void) = at_assert;
@@ -1165,55 +1166,43 @@ TEST(sender_meets_receiver_of_select_that_also_reserves) {
 
 // ---- connects of a socket of the program's own, whose event concerns an earlier attempt
 
-static struct {
-    int lfd, fd, filling[8];
-    volt_addr a;
-} full; // a listener whose queue is full: the next connection waits
-static void begin_full(void) {
-    volt_listen_options o = { .backlog = 1 };
+static full_listener listener;
+static int connecting; // the number of the socket
+static void begin_to_connect(void) {
     begin();
-    full.lfd = volt_listen("127.0.0.1", 0, &o);
-    CHECK_EQ(volt_local_addr(full.lfd, &full.a), 0);
-    for (int i = 0; i < 8; i++) {
-        full.filling[i] = volt_sock_open(AF_INET, SOCK_STREAM, 0);
-        (void)connect(full.filling[i], volt__addr_sa(&full.a), full.a.len_);
-        struct pollfd p = { .fd = full.filling[i], .events = POLLOUT };
-        if (i < 2) CHECK_EQ(poll(&p, 1, -1), 1); // there is room for two
-    }
-    full.fd = volt_sock_open(AF_INET, SOCK_STREAM, 0);
-    PENDING(volt_connect_on(cx_of(0), full.fd, &full.a));
+    full_listener_open(&listener);
+    connecting = volt_sock_open(AF_INET, SOCK_STREAM, 0);
+    PENDING(volt_connect_on(cx_of(0), connecting, &listener.at));
     volt__chain c;
-    volt__fd *e = entry(full.fd);
+    volt__fd *e = entry(connecting);
     volt__chain_init(&c);
     volt__fd_fire_all(e, &e->wr, VOLT__FIRED, &c);
     volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
 }
-static void end_full(void) {
-    for (int i = 0; i < 8; i++) close(full.filling[i]);
-    close(full.lfd);
+static void end_to_connect(void) {
+    volt_rt_close(rt, connecting);
+    full_listener_close(&listener);
     end();
 }
 TEST(interrupted_poll_does_not_end_a_connect) {
-    begin_full();
+    begin_to_connect();
     ANSWERS(poll, EINTR, EINTR);
-    PENDING(volt_connect_on(cx_of(0), full.fd, &full.a));
-    GIVES(volt_connect_on(cancelled_cx(0), full.fd, &full.a), -ECANCELED);
-    volt_rt_close(rt, full.fd);
-    end_full();
+    PENDING(volt_connect_on(cx_of(0), connecting, &listener.at));
+    GIVES(volt_connect_on(cancelled_cx(0), connecting, &listener.at), -ECANCELED);
+    end_to_connect();
 }
 static void reuse_its_number(void) {
-    volt_rt_close(rt, full.fd);
+    volt_rt_close(rt, connecting);
     int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    CHECK_EQ(dup2(fd, full.fd), full.fd);
-    if (fd != full.fd) close(fd);
+    CHECK_EQ(dup2(fd, connecting), connecting);
+    if (fd != connecting) close(fd);
     answers[A_poll].is_zero = 1; // as of a socket that still connects
 }
 TEST(connect_does_not_follow_its_number_to_another_file) {
-    begin_full();
+    begin_to_connect();
     answers[A_poll].meanwhile = reuse_its_number;
-    GIVES(volt_connect_on(cx_of(0), full.fd, &full.a), -EBADF);
-    volt_rt_close(rt, full.fd);
-    end_full();
+    GIVES(volt_connect_on(cx_of(0), connecting, &listener.at), -EBADF);
+    end_to_connect();
 }
 
 // ---- reads

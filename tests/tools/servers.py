@@ -204,6 +204,29 @@ def idle_client_holds_no_buffer(greet):
             s.close()
 
 
+# A client that goes on to send when the server stops reads to the end: the connection is not reset.
+def stop_does_not_reset_a_client_that_sends(greet):
+    for _ in range(3):
+        with Server() as server, server.connect() as s:
+            greet(s)
+            has_begun, has_end = threading.Event(), threading.Event()
+
+            def send():
+                while not has_end.is_set():
+                    s.sendall(b"goes on\n" * 100)
+                    has_begun.set()
+
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                sends = pool.submit(send)
+                expect(has_begun.wait(LIMIT), "it sends")
+                server.process.send_signal(signal.SIGTERM)
+                try:
+                    read_to_end(s)
+                finally:
+                    has_end.set()
+                sends.result()
+
+
 # ---- 03_echo
 
 def silent_client_is_dropped(*args):
@@ -488,7 +511,8 @@ CLAIMS = {
         (client_beyond_the_cap_waits_for_a_place, greet_echo),
         (idle_client_holds_no_buffer, greet_echo),
         (server_listens_on_loopback_unless_told,), (silent_client_is_dropped,),
-        (echo_client_that_does_not_read_is_dropped,)],
+        (echo_client_that_does_not_read_is_dropped,),
+        (stop_does_not_reset_a_client_that_sends, greet_echo)],
     "06_http": [
         (failed_accept_is_tried_again, greet_http), (accept_that_always_fails_ends_the_server,),
         (client_beyond_the_cap_waits_for_a_place, greet_http),
@@ -505,7 +529,8 @@ CLAIMS = {
         (server_listens_on_loopback_unless_told,),
         (silent_client_is_dropped, "0", "127.0.0.1", "1"),
         (chat_client_that_does_not_read_is_dropped,), (join_is_told_to_no_other,),
-        (control_characters_are_not_relayed,)],
+        (control_characters_are_not_relayed,),
+        (stop_does_not_reset_a_client_that_sends, greet_chat)],
     "15_dashboard": [
         (failed_accept_is_tried_again, greet_http), (accept_that_always_fails_ends_the_server,),
         (crowd_is_no_more_than_the_cap,), *LIMITS, (request_of_another_site_is_refused,),

@@ -387,6 +387,8 @@ https() {
             "$(fetch "$scheme" "$at" /echo --data 'a body')"
         same "a page that is not there by $scheme" '404' \
             "$(fetch "$scheme" "$at" /none --output /dev/null --write-out '%{http_code}')"
+        same "the absolute form by $scheme" 'It works' \
+            "$(fetch "$scheme" "$at" / --request-target "$scheme://localhost:$at/")"
         same "HEAD by $scheme" '200' \
             "$(fetch "$scheme" "$at" / --head --output /dev/null --write-out '%{http_code}')"
         same "three requests on one connection by $scheme" '1
