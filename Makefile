@@ -57,7 +57,7 @@ help:
 	@echo '               buffering (tests/model/memory.c), at small bounds; make model-full: also the long'
 	@echo '               scenarios, and all in the shipped form'
 	@echo 'make fault     makes each system call fail with each of its errors, in turn; FULL=1: all forms'
-	@echo 'make examples  the examples with real clients, servers and libraries; part of make check'
+	@echo 'make examples  the examples with real clients and servers; make check has a part of these'
 	@echo 'make adapters  examples/adapters with the real libraries and servers; ONLY="curl pq": these'
 	@echo 'make fuzz      runs each fuzzer for SECONDS=60; needs clang with libFuzzer'
 	@echo 'make mutate    puts one small defect at a time into volt.h: does a test notice? ONLY=regex'

@@ -134,8 +134,9 @@
 // no error object, and errno is not set. A function returns `volt_poll` if and only if it may wait;
 // its call is legal only inside VOLT_AWAIT, VOLT_ARM, or one of volt_within, volt_before and
 // volt_with_token, and in a poll function without VOLT_BEGIN that returns its result. A function
-// whose name contains `try_` never waits; one whose name ends in `_sync` blocks the thread. Errors
-// of the kernel are passed on unchanged. The results that volt itself gives:
+// whose name contains `try_` never waits, except volt_try_join_all; one whose name ends in `_sync`
+// blocks the thread. Errors of the kernel are passed on unchanged. The results that volt itself
+// gives:
 //   -ECANCELED    the scope of this wait was cancelled. Nothing was consumed, except by a
 //                 volt_read_exact, volt_write_all or volt_writev_all that had begun (see
 //                 volt_progress), a volt_put_wait or volt_reader_read_exact (see volt_writer_moved,
@@ -150,7 +151,8 @@
 //                 volt_watch_set_if: another writer was first. volt_create: no thread could be
 //                 started. volt_blocking*, volt_file_*, volt_resolve: no thread could be started;
 //                 volt_resolve also: the name server does not answer. volt_connect: the backlog of
-//                 a unix listener is full. volt_dump: `fd` took nothing for a second
+//                 a unix listener is full. volt_dump: `fd` took nothing for a second.
+//                 volt_chan_force_send: another sender has reserved the place
 //   -EPIPE        the peer, channel, semaphore or tracker is closed. volt_read_exact, records: the
 //                 stream ended early
 //   -EMSGSIZE     a message, line, record or output that is too long for its buffer, or will never
@@ -166,7 +168,8 @@
 //   -EBADF        not a descriptor, or closed during the wait
 //   -ENOMEM       out of memory; nothing was consumed and the task can continue
 //   -EMFILE, -ENFILE    no descriptor is left for the runtime or the socket
-//   -ENOSPC       more descriptors in epoll than the system allows. volt_addr_format: no room
+//   -ENOSPC       more descriptors in epoll than the system allows. volt_addr_format,
+//                 volt_exit_text: no room
 //   -EFBIG        volt_file_load: the file is larger than the buffer
 //   -EFAULT       an address that cannot be accessed; a path that is NULL
 //   -EINVAL       misuse that a program can handle: a frame that is not zeroed, an empty handle, a
@@ -180,10 +183,13 @@
 //   -EBUSY        volt_destroy: the runtime is still in use. volt_rt_step: another thread makes a
 //                 step. VOLT_DUMP_CRASH: a lock is held. volt_serial_open: another process has the
 //                 line. volt_process_adopt: there is a process
-//   -ENOENT       volt_group_next: no child and no result is left. volt_resolve: no such name.
-//                 volt_worker_stats: no such worker
+//   -ENOENT       volt_group_next: no child and no result is left. volt_group_cancel_one: no such
+//                 child. volt_resolve: no such name. volt_worker_stats: no such worker
+//   -ENXIO        spawns with options: no such worker, or it has not started
+//   -EADDRINUSE   volt_listen*, .is_replacing: the path has a server, or is another file
+//   -ENAMETOOLONG volt_file_replace: no room in the name for that of the temporary file
 //   -EIO          volt_resolve: the system's resolver failed
-//   -ENOSYS       compiled without VOLT_TRACE
+//   -ENOSYS       compiled without VOLT_TRACE, or without VOLT_TEST_CLOCK
 //   -ECHILD       called by a forked child. volt_process_*: no process to wait for
 // Running out of memory, descriptors or threads is an error of the call that needed them, never an
 // abort. The program is stopped only for misuse that no result could report.
@@ -465,7 +471,7 @@
 //                       per process membarrier, some ms if it has other threads by then
 // Calls and flags that an old kernel or a seccomp filter lacks are replaced, with nothing to
 // configure: epoll_pwait2, accept4, flags of eventfd, FUTEX_WAIT_BITSET, getrandom, SO_PROTOCOL,
-// recvmmsg, sendmmsg, UDP_SEGMENT, UDP_GRO, preadv2, splice, pidfd_open;
+// recvmmsg, sendmmsg, UDP_SEGMENT, UDP_GRO, preadv2, splice, pidfd_open, pidfd_send_signal;
 // MADV_WIPEONFORK (then calls from outside use getpid), EPOLLEXCLUSIVE (then the watchdog wakes all
 // sleepers), membarrier (then a lock costs one more atomic operation). A filter that refuses
 // membarrier must be installed before the first runtime is created: later it stops the program.
@@ -522,9 +528,10 @@
 //                 VOLT_ARM(&s->datagram,
 //                          volt_recvfrom(cx, s->udp, s->buf, sizeof s->buf, 0, &s->from)),
 //                 VOLT_ARM(&s->signal, volt_signals_next(cx, s->signals, NULL))));
-//             if (s->signal.fired) break;
+//             if (!s->datagram.fired) break; // a signal, or cancelled
 //             s->n = s->datagram.value;
-//             if (s->n < 0) continue; // too long for the buffer, for example
+//             if (s->n == -EMSGSIZE) continue; // longer than the buffer
+//             if (s->n < 0) break;
 //             VOLT_AWAIT(s->n, volt_sendto(cx, s->udp, s->buf, (size_t)s->n, 0, &s->from));
 //         }
 //         VOLT_END(0);
@@ -686,10 +693,11 @@
 
 // VOLT_NO_IO leaves out the part "descriptors and sockets" of >>api: reads and writes, sockets,
 // addresses, poll sets, host names, and all that is built on them. Files (volt_file_...) stay.
-// Single parts of it are left out by VOLT_NO_UDP: volt_udp_open, multicast, control data, segments;
-// VOLT_NO_UNIX: descriptors through sockets, credentials, terminals, serial lines; VOLT_NO_STREAM:
-// streams, readers, writers, copies, relays; VOLT_NO_SIGNAL; VOLT_NO_PROCESS. VOLT_NO_FILES leaves
-// out volt_file_... and volt_dir_... .
+// Single parts of it are left out by VOLT_NO_UDP: volt_udp_open, multicast, control data, segments,
+// volt_set_ttl, volt_set_tos; VOLT_NO_UNIX: unix datagram sockets, pairs of sockets, pipes,
+// descriptors through sockets, credentials, terminals, serial lines; VOLT_NO_STREAM: streams,
+// readers, writers, copies, relays, volt_sendfile, volt_close_reset; VOLT_NO_SIGNAL;
+// VOLT_NO_PROCESS. VOLT_NO_FILES leaves out volt_file_... and volt_dir_... .
 //
 // VOLT_SINGLE_THREAD leaves out threads. A runtime has one worker, belongs to the thread that made
 // it, and nothing in it is atomic. volt_create makes a guest. volt_block_on, volt_join_sync and
@@ -762,7 +770,6 @@
 struct iovec;
 struct msghdr;
 struct mmsghdr;
-struct sockaddr;
 struct sockaddr;
 struct stat;
 
@@ -3161,8 +3168,7 @@ VOLT_API int volt_listen(const char *host, unsigned port,
 // The same with any address. The path of a unix socket must not exist, or with .is_replacing, be
 // that of a socket without a server: a connection is tried. Meanwhile the directory is locked by
 // flock(2), and a second server that replaces a path in it is refused; so all servers of a path set
-// it, or none. The mode and the owner are
-// set before clients can connect.
+// it, or none. The mode and the owner are set before clients can connect.
 //   returns: as volt_listen | -EAFNOSUPPORT | -EADDRINUSE, also if the path is another file |
 //            -EOPNOTSUPP for a type without connections
 VOLT_API int volt_listen_addr(const volt_addr *a, const volt_listen_options *options_or_null);
@@ -3311,7 +3317,7 @@ VOLT_API VOLT_POLL volt_sendto(volt_cx *cx, int fd, const void *buf, size_t len,
 VOLT_API VOLT_POLL volt_recvmsg(volt_cx *cx, int fd, struct msghdr *m, int flags);
 VOLT_API VOLT_POLL volt_sendmsg(volt_cx *cx, int fd, const struct msghdr *m, int flags);
 // Waits until one message is received or sent, and moves as many of the n as are possible at once.
-// Needs no support of the kernel, which is faster with it.
+// Works on any kernel, and is faster where the kernel has the call.
 //   returns: the number of messages, 1 or more: v[i].msg_len has the length of each | 0 if n is 0 |
 //            as above. An error after the first message is left to the next call
 VOLT_API VOLT_POLL volt_recvmmsg(volt_cx *cx, int fd, struct mmsghdr *v, unsigned n, int flags);
@@ -3653,11 +3659,11 @@ VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p);
 // >>cxx  spawning from C++
 //==================================================================================================
 // VOLT_SPAWN, VOLT_RT_SPAWN, VOLT_GROUP_SPAWN and their forms with options for C++, with the
-// contracts of >>api. The state is
-// passed as an lvalue or a temporary. Its type must be a plain struct (trivially copyable, standard
-// layout) with `volt_frame frame` as its first member, and with an alignment of at most
-// VOLT_STATE_ALIGN; anything else does not compile. A task reaches C++ objects by pointers in its
-// state. The header ends behind this section; the implementation, if requested, follows.
+// contracts of >>api. The state is passed as an lvalue or a temporary. Its type must be a plain
+// struct (trivially copyable, standard layout) with `volt_frame frame` as its first member, and
+// with an alignment of at most VOLT_STATE_ALIGN; anything else does not compile. A task reaches C++
+// objects by pointers in its state. The header ends behind this section; the implementation, if
+// requested, follows.
 #  include <type_traits>
 #  define VOLT__CXX_STATE(T_)                                                                      \
       static_assert(std::is_trivially_copyable<T_>::value && std::is_standard_layout<T_>::value,   \
