@@ -6408,6 +6408,11 @@ static inline uint32_t volt__task_has_extra(const volt__task *t) {
 static inline uintptr_t volt__tag_of(volt__task *t) {
     return volt__task_has_extra(t) ? volt__task_extra(t)->tag : 0;
 }
+// Returns 1 if wait_site is the site of an await. Until the first one, wait_site is what spawn_site
+// was at the spawn: the same pointer or, if volt_name has replaced spawn_site, a text with a tab.
+static int volt__has_waited(const char *wait_site, const char *spawn_site) {
+    return wait_site != spawn_site && !strchr(wait_site, '\t');
+}
 // Returns 1 if the caller has to enqueue the task, else 0. The writes that the caller made before
 // are visible in the task's next poll, even if the task is notified already: so this is always an
 // RMW.
@@ -7675,7 +7680,8 @@ static uint32_t volt__idle_park(volt__idle *idle, uint32_t worker, int is_search
     return left;
 }
 // Clears the worker's bit. Returns 1 if another thread did so before: that thread has claimed the
-// worker and counted it as searching. Returns 0 if this call has cleared the bit.
+// worker and, unless it is a guest, counted it as searching. Returns 0 if this call has cleared the
+// bit.
 static int volt__idle_unpark(volt__idle *idle, uint32_t worker) {
     uintptr_t bit = volt__idle_bit(worker);
     // [I2] with claim
@@ -8168,7 +8174,7 @@ static int volt__pool_submit(volt__pool *p, volt_job *job) {
 // thread.
 typedef struct volt__watchdog {
     uint32_t is_armed; // any, rmw [W2]
-    uint32_t armed_at; // any, rlx: the time of the last arming, in units of 1024 ns
+    uint32_t armed_at; // any, rlx: the time of the last arming, in units of 4096 ns
     int fd;            // once: the timerfd; -1: no watchdog
     int64_t period;    // once: ns from arming to expiry
 } volt__watchdog;
@@ -8206,8 +8212,6 @@ struct volt__worker {
     // image of wait_, budget_, cancel_level_ and shield_depth_ in cx, as most polls start with them
     uint64_t fresh_cx;
     uint32_t lifo_run;       // consecutive polls from the LIFO slot
-    const volt__node *spent_at; // where a cancelled task has used up its budget the last time
-    uint32_t spent;             // the units that it has spent there in a row
     // consecutive polls from the urgent lane; above VOLT_URGENT_MAX: it is another task's turn
     uint32_t urgent_run;
     uint32_t polls_since;    // polls since last_event_poll, or since the last sleep
@@ -9627,7 +9631,8 @@ static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
 //   off    claim   armed  worker after its start, sleep or scan: cas    sets the timer
 //   armed  expiry  armed  the kernel                                    wakes a parked one, if any
 //   armed  take    off    worker with the event or a full batch: cas    scans, later claims again
-// A full batch of events counts as an expiry, which may be hidden behind it. Concurrent events:
+// A full batch of events counts as an expiry, which may be hidden behind it, once the period is
+// over. Concurrent events:
 //   two claims, two takes  One of the two CASes succeeds.
 //   claim and take         By their fences [W1], the claimer finds the timer off, or the taker sees
 //                          the claimer awake.
@@ -9667,14 +9672,14 @@ static void volt__watchdog_arm(volt__worker *w) {
     volt_rt *rt = w->rt;
     if (VOLT__ONE_WORKER || rt->watchdog.fd < 0 || volt__started(rt) < 2) return;
     if (!volt__watchdog_claim(&rt->watchdog)) return;
-    volt__store_rlx(&rt->watchdog.armed_at, (uint32_t)(VOLT_NOW_NS() >> 10)); // rlx: only compared
+    volt__store_rlx(&rt->watchdog.armed_at, (uint32_t)(VOLT_NOW_NS() >> 12)); // rlx: only compared
     volt__timer_fd_set(rt->watchdog.fd, rt->watchdog.period);
 }
 // Returns 1 if the period is over. A time that was stored a moment ago may not be seen yet: a scan
-// then comes early.
+// then comes early. It may also be later than `now`, which was read before.
 static int volt__watchdog_is_over(const volt_rt *rt, int64_t now) {
-    uint32_t passed = (uint32_t)(now >> 10) - volt__load_rlx(&rt->watchdog.armed_at); // rlx: a hint
-    return passed >= (uint32_t)(rt->watchdog.period >> 10);
+    uint32_t armed_at = volt__load_rlx(&rt->watchdog.armed_at); // rlx: a hint
+    return (int32_t)((uint32_t)(now >> 12) - armed_at) >= (int32_t)(rt->watchdog.period >> 12);
 }
 // Moves the tasks that a thief cannot steal to *c: the claimed ones, then the one in the LIFO slot.
 // If the owner holds local_lock, it is just taking a task, and so is not stuck.
@@ -9754,6 +9759,7 @@ static int volt__others_awake(const volt__worker *w) {
 // ---- measurement
 #define VOLT__HOUSEKEEP_EVERY 16u // event polls that follow no sleep
 #define VOLT__TRIM_MS 1000u
+enum { VOLT__LATE_MS = 3600000 }; // a poll may begin so long before it trims
 
 // Returns the weight, in 1/256, of an average over n polls in the running one: 1 - 0.9^min(n, 20).
 static uint32_t volt__ewma_weight(uint32_t n) {
@@ -9847,7 +9853,8 @@ static void volt__publish_stats(volt__worker *w) {
 // One worker in each VOLT__TRIM_MS trims the outside heaps, whichever comes first.
 static void volt__heap_trim_outside(volt_rt *rt, uint32_t ms) {
     int32_t passed = (int32_t)(ms - volt__load_rlx(&rt->outside_trimmed)); // rlx: a hint
-    if (passed < (int32_t)VOLT__TRIM_MS) return; // below 0: `ms` is that of a long poll's begin
+    // just below 0: `ms` is that of a long poll's begin; far below: no worker came for weeks
+    if (passed < (int32_t)VOLT__TRIM_MS && passed > -VOLT__LATE_MS) return;
     volt__store_rlx(&rt->outside_trimmed, ms); // rlx: two workers at once trim twice
     for (uint32_t i = 0; i < VOLT__OUTSIDE_HEAPS; i++)
         volt__heap_trim_shared(&rt->outside_heaps[i]);
@@ -10015,7 +10022,8 @@ static void volt__carrier_release(volt__worker *w) {
 // Polls the reactor and the wheel of w, and pushes the tasks that become runnable into its ring.
 // Then checks for a shutdown, and for a thread that waits for the carrier lock. A parked worker
 // first waits, for at most `timeout` ns (< 0: no limit), and leaves the parked set, searching if it
-// was claimed. Returns 1 if the worker has taken the expiry of the watchdog, and must scan; else 0.
+// was claimed and is no guest. Returns 1 if the worker has taken the expiry of the watchdog, and
+// must scan; else 0.
 static int volt__drive_events(volt__worker *w, int is_parked, int64_t timeout) {
     volt_rt *rt = w->rt;
     volt__reactor_events got;
@@ -10242,7 +10250,8 @@ static void volt__guest_resume(volt__worker *w) {
 }
 // Step 9. A guest that must not block does not sleep: it returns with guest_parked set, and must
 // leave its step. On any other return the worker is awake, with or without tasks in its queues. It
-// is searching if it was claimed, if its scan has found a task, or if the runtime has stopped.
+// is searching if it was claimed and is no guest, if its scan has found a task, or if the runtime
+// has stopped.
 static void volt__park(volt__worker *w) {
     volt_rt *rt = w->rt;
     VOLT_ASSERT(!volt__lifo_is_full(w) && volt__ring_len(&w->ring) == 0);
@@ -10734,9 +10743,8 @@ static int volt__start_next(volt_rt *rt) {
     volt__unlock(&rt->start_lock);
     return rc;
 }
-// Called by the carrier of w, between two polls. Starts the next worker. Returns 0 if that has
-// failed, which is logged, or is not tried yet. The time of the last event poll is exact enough for
-// that.
+// Called by the carrier of w. Starts the next worker. Returns 0 if that has failed, which is
+// logged, or is not tried yet. The time of the last event poll is exact enough for that.
 static int volt__start_spare(volt__worker *w) {
     if (w->last_event_poll < w->start_retry) return 0;
     int rc = volt__start_next(w->rt);
@@ -11510,19 +11518,24 @@ static inline volt__node *volt__leaf(volt_cx *cx, uint8_t kind) {
     VOLT__REQUIRE_CX(cx, node->kind_ == kind, "two polls in one await: use VOLT_ARM");
     return node;
 }
-// Enqueues the task again. A cancelled task that spends its budget in one place of its state again
-// and again, two budgets and 256 units at least, seems to ignore -ECANCELED: it is logged, once.
-// (Many arms or children that return may spend a budget, too, but each in another place.)
+// Returns the units that the task has spent while cancelled, in the polls before this one, without
+// a wait in between: its `wait` has no kind then. In the first poll `wait` is of an earlier task.
+static uint32_t volt__budget_spent(const volt__task *t) {
+    uint32_t wait = volt__load_rlx(&t->wait); // rlx: our own
+    if (!volt__has_waited(volt__load_rlx(&t->wait_site), t->spawn_site)) return 0; // rlx: our own
+    return wait >> 24 == 0 ? wait : 0;
+}
+// Enqueues the task again. A cancelled task that spends one budget after the other, two of them and
+// 256 units at least, seems to ignore -ECANCELED: it is logged, once. (Many arms or children that
+// return may spend one, too.)
 enum { VOLT__IGNORING = 256 };
 static __attribute__((noinline, cold)) void volt__budget_exhausted(volt_cx *cx) {
     volt__task *t = cx->task_;
     (void)volt__task_wake(t); // it is RUNNING, so its worker enqueues it
     if (!volt__scope_is_cancelled(cx) || cx->budget_at_cancel_ < cx->rt_->cfg.budget / 2) return;
-    volt__worker *w = cx->worker_;
-    uint32_t before = w->spent_at == cx->frame_ ? w->spent : 0;
-    w->spent_at = cx->frame_;
-    w->spent = before + cx->rt_->cfg.budget;
-    if (before == 0 || w->spent < VOLT__IGNORING || t->flags & VOLT__WAS_LOGGED) return;
+    uint32_t before = volt__budget_spent(t), spent = before + cx->rt_->cfg.budget;
+    cx->wait_ = (cx->wait_ & VOLT__REQUEUE) | spent;
+    if (before == 0 || spent < VOLT__IGNORING || t->flags & VOLT__WAS_LOGGED) return;
     t->flags |= VOLT__WAS_LOGGED;
     volt__log_task(cx->rt_, VOLT_LOG_IGNORES_CANCEL, t->wait_site, t, 0);
 }
@@ -11536,10 +11549,22 @@ static inline int volt__budget_charge(volt_cx *cx) {
     cx->budget_--;
     return 1;
 }
+// Called where an await of arms or children begins, which charges no unit. Returns 1, or 0 if none
+// is left: it is then pending, and begins in the next poll. So a loop of such awaits ends its poll.
+static inline int volt__budget_has_unit(volt_cx *cx) {
+    if (VOLT__LIKELY(cx->budget_ > 0)) return 1;
+    volt__budget_exhausted(cx);
+    return 0;
+}
 // Called before the poll of an arm or a child: the others may have used up the budget, in each poll
-// again. So a poll takes at most one unit more for each of them.
-static inline void volt__budget_allow_one(volt_cx *cx) {
-    if (VOLT__UNLIKELY(cx->budget_ == 0)) cx->budget_ = 1;
+// again. Returns 1 if a unit was lent, which the caller takes back afterwards.
+static inline int volt__budget_lend(volt_cx *cx) {
+    if (VOLT__LIKELY(cx->budget_ > 0)) return 0;
+    cx->budget_ = 1;
+    return 1;
+}
+static inline void volt__budget_take_back(volt_cx *cx, int was_lent) {
+    if (VOLT__UNLIKELY(was_lent)) cx->budget_ = 0;
 }
 // Step 1 of a leaf. Returns its node, or NULL if no unit was left: the leaf is then pending.
 static inline volt__node *volt__leaf_begin(volt_cx *cx, uint8_t kind) {
@@ -18685,6 +18710,7 @@ enum {
 //   DRAIN       the arms that have started, cancelled  a decided or cancelled select, a failed join
 //   ALL         all arms                               VOLT_SELECT_BIASED, joins
 //   CLAIMED     the arm that prev_ points to           a select with an arm that is claimed
+//   POSTPONED   no arm                                 an await that finds no budget left to begin
 enum {
     VOLT__PHASE_COUNT,
     VOLT__PHASE_ONE,
@@ -18692,10 +18718,11 @@ enum {
     VOLT__PHASE_WRAPPED,
     VOLT__PHASE_DRAIN,
     VOLT__PHASE_ALL,
-    VOLT__PHASE_CLAIMED
+    VOLT__PHASE_CLAIMED,
+    VOLT__PHASE_POSTPONED
 };
-// States of an arm: not started, started, ended.
-enum { VOLT__ARM_UNUSED, VOLT__ARM_LIVE, VOLT__ARM_DONE };
+// States of an arm: not started, started, in a poll with a unit that was lent, ended.
+enum { VOLT__ARM_UNUSED, VOLT__ARM_LIVE, VOLT__ARM_LENT, VOLT__ARM_DONE };
 // Limited by the 8 bits of the counters. Each poll of the await evaluates every arm, so beyond
 // about eight arms a group or a poll set is the better choice.
 #define VOLT__ARMS_MAX 200u
@@ -18763,6 +18790,7 @@ VOLT_API void volt__arms_begin(volt_cx *cx, int mode) {
         volt__arms_set(node, VOLT__ARMS_MODE, (uint32_t)mode);
         volt__arms_set(node, VOLT__ARMS_IS_FRESH, 1);
         if (mode == VOLT__SELECT) phase = VOLT__PHASE_COUNT;
+        if (!volt__budget_has_unit(cx)) phase = VOLT__PHASE_POSTPONED;
     }
     VOLT__REQUIRE_CX(cx, node->kind_ == VOLT__ARMS, "two polls in one await: use VOLT_ARM");
     volt__node *claimed = volt__select_begin_poll(node);
@@ -18818,14 +18846,13 @@ VOLT_API int volt__arm_poll_begin(volt_cx *cx, volt_arm *a) {
     }
     if (volt__arms_get(node, VOLT__ARMS_PHASE) == VOLT__PHASE_CLAIMED)
         a->node_.shield_base_ = VOLT__IN_SELECT | VOLT__CLAIMED;
-    a->state_ = VOLT__ARM_LIVE;
+    a->state_ = volt__budget_lend(cx) ? VOLT__ARM_LENT : VOLT__ARM_LIVE;
     a->outer_shield_depth_ = cx->shield_depth_;
     a->outer_cancel_level_ = cx->cancel_level_;
     // at the shield depth of the await, so that shields inside the arm still hold
     if (is_won) volt__raise_cancel_level(cx, cx->shield_depth_);
     cx->shield_depth_ = a->shield_depth_;
     cx->frame_ = &a->node_;
-    volt__budget_allow_one(cx);
     VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
     return 1;
 }
@@ -18836,7 +18863,10 @@ VOLT_API int volt__arm_poll_end(volt_cx *cx, volt_arm *a, volt_poll p) {
     volt__node *node = a->parent_;
     VOLT__EXPECT_CX(cx, volt_is_pending(p) || cx->frame_ == &a->node_,
                     "a child returned without VOLT_RETURN or VOLT_END");
-    VOLT_ASSERT(a->state_ == VOLT__ARM_LIVE && volt__arms_get(node, VOLT__ARMS_INDEX) > 0);
+    VOLT_ASSERT(volt__arms_get(node, VOLT__ARMS_INDEX) > 0);
+    VOLT_ASSERT(a->state_ == VOLT__ARM_LIVE || a->state_ == VOLT__ARM_LENT);
+    volt__budget_take_back(cx, a->state_ == VOLT__ARM_LENT);
+    a->state_ = VOLT__ARM_LIVE;
     a->shield_depth_ = cx->shield_depth_;
     cx->shield_depth_ = a->outer_shield_depth_;
     cx->cancel_level_ = a->outer_cancel_level_;
@@ -18881,7 +18911,7 @@ VOLT_API int volt__arms_next_pass(volt_cx *cx, volt__arm_status last) {
         volt__arms_phase(node, volt__arms_first_phase(node, VOLT__SELECT));
         return 1;
     }
-    if (phase == VOLT__PHASE_DRAIN) return 0;
+    if (phase == VOLT__PHASE_DRAIN || phase == VOLT__PHASE_POSTPONED) return 0;
     uint32_t pass = volt__arms_get(node, VOLT__ARMS_START) + 1;
     int has_more = phase == VOLT__PHASE_FROM_START || (phase == VOLT__PHASE_ONE && pass < count);
     if (volt__arms_get(node, VOLT__ARMS_WINNER) ||
@@ -18902,6 +18932,10 @@ VOLT_API volt_poll volt__arms_end(volt_cx *cx, int done) {
     VOLT_ASSERT(node->kind_ == VOLT__ARMS);
     uint32_t winner = volt__arms_get(node, VOLT__ARMS_WINNER);
     (void)done;
+    if (volt__arms_get(node, VOLT__ARMS_PHASE) == VOLT__PHASE_POSTPONED) {
+        node->kind_ = VOLT__FRESH;
+        return volt_pending();
+    }
     if (volt__arms_get(node, VOLT__ARMS_LIVE)) {
         VOLT__EXPECT_CX(cx, volt__arms_get(node, VOLT__ARMS_PHASE) != VOLT__PHASE_CLAIMED,
                         "second wait in a function without VOLT_BEGIN");
@@ -18949,9 +18983,10 @@ static volt_poll volt__child_array_poll_one(volt_cx *cx, volt_fn *fn, volt__node
     if (is_cancelled) volt__raise_cancel_level(cx, shield_depth);
     volt__node *parent = cx->frame_;
     cx->shield_depth_ = child->saved_cancel_level_;
-    volt__budget_allow_one(cx);
+    int was_lent = volt__budget_lend(cx);
     VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
     volt_poll p = fn(cx, child);
+    volt__budget_take_back(cx, was_lent);
     child->saved_cancel_level_ = cx->shield_depth_;
     cx->shield_depth_ = shield_depth;
     cx->cancel_level_ = cancel_level;
@@ -18972,6 +19007,7 @@ static volt_poll volt__child_array_poll(volt_cx *cx, int mode, volt_fn *fn, void
                      "volt_join_all: use VOLT_EACH(fn, array)");
     VOLT__EXPECT_CX(cx, cx->is_awaiting_, "wait called outside VOLT_AWAIT, after this line");
     volt__check_not_on_stack(cx, states);
+    if (node->kind_ == VOLT__FRESH && !volt__budget_has_unit(cx)) return volt_pending();
     if (node->kind_ == VOLT__FRESH) volt__child_array_start(cx, node, states, stride, count);
     VOLT__REQUIRE_CX(cx, node->kind_ == VOLT__CHILD_ARRAY, "two polls in one await: use VOLT_ARM");
     // A child that decides the result cancels the others. Those behind it are polled cancelled in
@@ -20426,11 +20462,6 @@ static const char *volt__snapshot_name(const volt__task_snapshot *t, const char 
     *site_end = tab ? tab : t->spawn_site;
     return tab ? tab + 1 : t->spawn_site;
 }
-// Returns 1 if wait_site is the site of an await. Until the first one, wait_site is what spawn_site
-// was at the spawn: the same pointer or, if volt_name has replaced spawn_site, a text with a tab.
-static int volt__snapshot_has_waited(const volt__task_snapshot *t) {
-    return t->wait_site != t->spawn_site && !strchr(t->wait_site, '\t');
-}
 // The time since the wait began. It wraps with the mark: after 2^32 ms, 2^31 ms with VOLT_TRACE.
 static uint32_t volt__snapshot_waited_ms(const volt__task_snapshot *t, uint32_t now) {
     return (volt__wait_mark(now) - t->wait_ms) >> VOLT__WAIT_SHIFT;
@@ -20467,7 +20498,7 @@ static void volt__dump_task(volt__out *o, const volt__task_snapshot *t, uint32_t
     }
     volt__dump_label(o, ": ", "state");
     volt__dump_text(o, state, NULL);
-    if (volt__snapshot_has_waited(t)) {
+    if (volt__has_waited(t->wait_site, t->spawn_site)) {
         volt__dump_label(o, " at ", "at");
         volt__dump_text(o, t->wait_site, NULL);
     }

@@ -23,7 +23,7 @@ static inline int64_t drop_some(volt_cx *cx, int fd) {
 }
 // The caller closes the socket afterwards.
 //   gives : 0 if the client has closed | -ETIMEDOUT | another -errno
-static inline volt_poll linger(volt_cx *cx, lingering *l, int fd) {
+static inline volt_poll linger_run(volt_cx *cx, lingering *l, int fd) {
     VOLT_BEGIN(cx, l);
     (void)volt_sock_shutdown(fd, 0, 1);
     l->until = volt_now() + VOLT_MS(LINGER_MS);

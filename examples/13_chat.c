@@ -119,7 +119,8 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     volt_sub_open(&c->sub, &c->room->said);
     VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&c->speaks, speak(cx, c)), VOLT_ARM(&c->hears, hear(cx, c))));
     volt_sub_close(&c->sub);
-    if (c->hears.fired && c->hears.value == 0) VOLT_AWAIT(linger(cx, &c->last, c->fd)); // a stop
+    if (c->hears.fired && c->hears.value == 0) // a stop
+        VOLT_AWAIT(linger_run(cx, &c->last, c->fd));
     door_leave(cx, &c->room->door, c->fd);
     VOLT_END(0);
 }

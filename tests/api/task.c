@@ -897,7 +897,104 @@ ROOT_TEST_1(child_that_is_always_ready_starves_no_other, {
     CHECK_EQ(s->child[1].rc, -ETIMEDOUT);
     VOLT_END(0);
 }
-// Each of them spends a unit, in a place of its own: the task does not ignore its cancellation.
+// An await of arms or children charges no unit, and each arm and child has one: a loop of such
+// awaits ends its poll all the same. LAST_IS_DONE: the last arm or child does not wait.
+enum { SELECTS, JOINS, JOIN_LAST_IS_DONE, ARRAYS, ARRAY_LAST_IS_DONE, TRIES, FIRSTS, NESTED };
+enum { N_LOOPS = NESTED + 1, MANY_ROUNDS = 2000 };
+typedef struct {
+    volt_frame frame;
+    volt_token *done;
+    int64_t rc;
+} ready_once;
+static volt_poll ready_once_run(volt_cx *cx, void *arg) {
+    ready_once *r = (ready_once *)arg;
+    VOLT_BEGIN(cx, r);
+    if (r->done) VOLT_AWAIT(r->rc, volt_token_wait(cx, r->done));
+    VOLT_END(r->rc);
+}
+typedef struct {
+    volt_frame frame;
+    volt_token *done;
+    volt_arm a, b;
+    ready_once child[2];
+    int kind, *n_rounds;
+    int64_t rc;
+} looper;
+#define IS_DONE volt_token_wait(cx, l->done)
+static volt_poll looper_run(volt_cx *cx, void *arg) {
+    looper *l = (looper *)arg;
+    VOLT_BEGIN(cx, l);
+    for (l->rc = 0; l->rc >= 0 && *l->n_rounds < MANY_ROUNDS; ++*l->n_rounds) {
+        for (int i = 0; i < 2; i++) l->child[i] = (ready_once){ .done = l->done };
+        if (l->kind == JOIN_LAST_IS_DONE || l->kind == ARRAY_LAST_IS_DONE) l->child[1].done = NULL;
+        if (l->kind == SELECTS || l->kind == NESTED)
+            VOLT_AWAIT(l->rc, VOLT_SELECT(VOLT_ARM(&l->a, IS_DONE),
+                                          VOLT_ARM(&l->b, volt_sleep_forever(cx))));
+        if (l->kind == JOINS)
+            VOLT_AWAIT(l->rc, VOLT_JOIN_ALL(VOLT_ARM(&l->a, IS_DONE), VOLT_ARM(&l->b, IS_DONE)));
+        if (l->kind == JOIN_LAST_IS_DONE)
+            VOLT_AWAIT(l->rc, VOLT_JOIN_ALL(VOLT_ARM(&l->a, IS_DONE),
+                                            VOLT_ARM(&l->b, ready_once_run(cx, &l->child[1]))));
+        if (l->kind == ARRAYS || l->kind == ARRAY_LAST_IS_DONE)
+            VOLT_AWAIT(l->rc, volt_join_all(cx, VOLT_EACH(ready_once_run, l->child)));
+        if (l->kind == TRIES)
+            VOLT_AWAIT(l->rc, volt_try_join_all(cx, VOLT_EACH(ready_once_run, l->child)));
+        if (l->kind == FIRSTS)
+            VOLT_AWAIT(l->rc, volt_join_any(cx, VOLT_EACH(ready_once_run, l->child)));
+    }
+    VOLT_END(l->rc);
+}
+typedef struct {
+    volt_frame frame;
+    volt_arm a, b;
+    looper l[2];
+    int64_t rc;
+} two_loopers;
+static volt_poll two_loopers_run(volt_cx *cx, void *arg) {
+    two_loopers *t = (two_loopers *)arg;
+    VOLT_BEGIN(cx, t);
+    VOLT_AWAIT(t->rc, VOLT_JOIN_ALL(VOLT_ARM(&t->a, looper_run(cx, &t->l[0])),
+                                    VOLT_ARM(&t->b, looper_run(cx, &t->l[1]))));
+    VOLT_END(t->rc);
+}
+ROOT_TEST_1(loop_of_awaits_of_arms_or_children_ends_its_poll, {
+    volt_token done;
+    volt_handle h;
+    int kind, n_rounds;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_token_cancel(&s->done);
+    for (s->kind = 0; s->kind < N_LOOPS; s->kind++) {
+        looper l = { .done = &s->done, .kind = s->kind, .n_rounds = &s->n_rounds };
+        s->n_rounds = 0;
+        if (s->kind != NESTED) SPAWN(&s->h, looper_run, l);
+        else SPAWN(&s->h, two_loopers_run, ((two_loopers){ .l = { l, l } }));
+        VOLT_AWAIT(volt_yield(cx));
+        CHECK(s->n_rounds > 0 && s->n_rounds < MANY_ROUNDS); // it was polled once
+        volt_cancel(&s->h);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK(s->n_rounds < MANY_ROUNDS);
+    }
+    VOLT_END(0);
+}
+// A time limit around such a loop ends it.
+ROOT_TEST_1(loop_of_selects_is_timed_out, {
+    volt_token done;
+    volt_timer t;
+    looper l;
+    int n_rounds;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_token_cancel(&s->done);
+    s->l = (looper){ .done = &s->done, .n_rounds = &s->n_rounds };
+    s->n_rounds = INT_MIN; // enough for the whole time
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, VOLT_MS(2), looper_run(cx, &s->l)));
+    CHECK_EQ(s->rc, -ETIMEDOUT);
+    VOLT_END(0);
+}
+// Each of them spends a unit: the task does not ignore its cancellation.
 enum { MANY_CHILDREN = 600 };
 typedef struct {
     volt_frame frame;
@@ -938,12 +1035,12 @@ ROOT_TEST_1(cancelled_children_are_not_taken_for_a_task_that_ignores_it, {
 typedef struct {
     volt_frame frame;
     int64_t rc;
-    int i;
+    int i, n;
 } tidy;
 static volt_poll tidy_run(volt_cx *cx, void *arg) {
     tidy *t = (tidy *)arg;
     VOLT_BEGIN(cx, t);
-    for (t->i = 0; t->i < 10; t->i++) VOLT_AWAIT(t->rc, volt_sleep_forever(cx));
+    for (t->i = 0; t->i < t->n; t->i++) VOLT_AWAIT(t->rc, volt_sleep_forever(cx));
     VOLT_END(t->rc);
 }
 TEST(few_awaits_with_a_small_budget_do_not_ignore_a_cancellation) {
@@ -952,11 +1049,62 @@ TEST(few_awaits_with_a_small_budget_do_not_ignore_a_cancellation) {
     volt_rt *rt = NULL;
     c.budget = 1;
     CHECK_EQ(volt_create(&c, &rt), 0);
-    RT_SPAWN(rt, &h, tidy_run, (tidy){ .i = 0 });
+    RT_SPAWN(rt, &h, tidy_run, (tidy){ .n = 10 });
     volt_cancel(&h);
     CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
     CHECK_EQ(test_log.n[VOLT_LOG_IGNORES_CANCEL], 0);
     destroy(rt);
+}
+// One slot serves all of these tasks, none of which spends two budgets.
+ROOT_TEST_1(cancelled_awaits_of_several_tasks_are_not_added_up, {
+    volt_handle h;
+    int64_t rc;
+    int i;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->i = 0; s->i < 4; s->i++) {
+        SPAWN(&s->h, tidy_run, (tidy){ .n = 150 });
+        volt_cancel(&s->h);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+    }
+    CHECK_EQ(test_log.n[VOLT_LOG_IGNORES_CANCEL], 0);
+    VOLT_END(0);
+}
+// They take turns, and two spend their budgets in the await of another function each time.
+typedef struct {
+    volt_frame frame;
+    obedient child[3];
+    int *stop;
+} deaf;
+static volt_poll deaf_run(volt_cx *cx, void *arg) {
+    deaf *d = (deaf *)arg;
+    VOLT_BEGIN(cx, d);
+    while (!*d->stop) {
+        VOLT_AWAIT(obedient_run(cx, &d->child[0]));
+        VOLT_AWAIT(obedient_run(cx, &d->child[1]));
+        VOLT_AWAIT(obedient_run(cx, &d->child[2]));
+    }
+    VOLT_END(0);
+}
+ROOT_TEST_1(each_task_that_ignores_cancel_is_logged, {
+    volt_handle h[4];
+    int stop, n_polls, rc, i;
+}) {
+    VOLT_BEGIN(cx, s);
+    test_log.n[VOLT_LOG_IGNORES_CANCEL] = 0;
+    for (int i = 0; i < 2; i++) {
+        SPAWN(&s->h[i], deaf_run, (deaf){ .stop = &s->stop });
+        SPAWN(&s->h[2 + i], greedy_run, (greedy){ .stop = &s->stop, .n_polls = &s->n_polls,
+              .ignores_cancel = 1 });
+    }
+    for (int i = 0; i < 4; i++) volt_cancel(&s->h[i]);
+    for (s->i = 0; s->i < 500 && test_log.n[VOLT_LOG_IGNORES_CANCEL] < 4; s->i++)
+        VOLT_AWAIT(volt_yield(cx));
+    CHECK_EQ(test_log.n[VOLT_LOG_IGNORES_CANCEL], 4);
+    WRITE(s->stop, 1);
+    for (s->i = 0; s->i < 4; s->i++) VOLT_AWAIT(s->rc, volt_join(cx, &s->h[s->i]));
+    CHECK_EQ(test_log.n[VOLT_LOG_IGNORES_CANCEL], 4);
+    VOLT_END(0);
 }
 ROOT_TEST_1(task_that_ignores_cancel_is_logged_and_starves_no_other,
             { volt_handle h; int stop, n_polls, rc, i; }) {
