@@ -11563,9 +11563,6 @@ static inline int volt__budget_lend(volt_cx *cx) {
     cx->budget_ = 1;
     return 1;
 }
-static inline void volt__budget_take_back(volt_cx *cx, int was_lent) {
-    if (VOLT__UNLIKELY(was_lent)) cx->budget_ = 0;
-}
 // Step 1 of a leaf. Returns its node, or NULL if no unit was left: the leaf is then pending.
 static inline volt__node *volt__leaf_begin(volt_cx *cx, uint8_t kind) {
     volt__node *node = volt__leaf(cx, kind);
@@ -18846,7 +18843,8 @@ VOLT_API int volt__arm_poll_begin(volt_cx *cx, volt_arm *a) {
     }
     if (volt__arms_get(node, VOLT__ARMS_PHASE) == VOLT__PHASE_CLAIMED)
         a->node_.shield_base_ = VOLT__IN_SELECT | VOLT__CLAIMED;
-    a->state_ = volt__budget_lend(cx) ? VOLT__ARM_LENT : VOLT__ARM_LIVE;
+    a->state_ = VOLT__ARM_LIVE;
+    if (volt__budget_lend(cx)) a->state_ = VOLT__ARM_LENT;
     a->outer_shield_depth_ = cx->shield_depth_;
     a->outer_cancel_level_ = cx->cancel_level_;
     // at the shield depth of the await, so that shields inside the arm still hold
@@ -18865,8 +18863,10 @@ VOLT_API int volt__arm_poll_end(volt_cx *cx, volt_arm *a, volt_poll p) {
                     "a child returned without VOLT_RETURN or VOLT_END");
     VOLT_ASSERT(volt__arms_get(node, VOLT__ARMS_INDEX) > 0);
     VOLT_ASSERT(a->state_ == VOLT__ARM_LIVE || a->state_ == VOLT__ARM_LENT);
-    volt__budget_take_back(cx, a->state_ == VOLT__ARM_LENT);
-    a->state_ = VOLT__ARM_LIVE;
+    if (VOLT__UNLIKELY(a->state_ == VOLT__ARM_LENT)) {
+        cx->budget_ = 0;
+        a->state_ = VOLT__ARM_LIVE;
+    }
     a->shield_depth_ = cx->shield_depth_;
     cx->shield_depth_ = a->outer_shield_depth_;
     cx->cancel_level_ = a->outer_cancel_level_;
@@ -18986,7 +18986,7 @@ static volt_poll volt__child_array_poll_one(volt_cx *cx, volt_fn *fn, volt__node
     int was_lent = volt__budget_lend(cx);
     VOLT__DEBUG_DO(cx->is_awaiting_ = 1);
     volt_poll p = fn(cx, child);
-    volt__budget_take_back(cx, was_lent);
+    if (was_lent) cx->budget_ = 0;
     child->saved_cancel_level_ = cx->shield_depth_;
     cx->shield_depth_ = shield_depth;
     cx->cancel_level_ = cancel_level;
