@@ -1547,14 +1547,14 @@ typedef struct volt_logger {
     void *user;
 } volt_logger;
 // X_(name, text): VOLT_LOG_<name>, and the text of its log lines.
-#define VOLT__LOG_ITEMS(X_)                                                         \
-    X_(THREAD_START, "thread not started")                                          \
-    X_(STILL_ALIVE, "task still alive")                                             \
-    X_(FD_REUSED, "descriptor was closed without volt_close")                       \
-    X_(IGNORES_CANCEL, "task ignores -ECANCELED: a whole budget of awaits gave it") \
-    X_(NEVER_WAKES, "task is pending, but no wait or waker can wake it")            \
-    X_(HANDLE_LEAKED, "runtime is leaked, because handles or wakers are left")      \
-    X_(SLOW_POLL, "poll took longer than .slow_poll, from this await on")           \
+#define VOLT__LOG_ITEMS(X_)                                                    \
+    X_(THREAD_START, "thread not started")                                     \
+    X_(STILL_ALIVE, "task still alive")                                        \
+    X_(FD_REUSED, "descriptor was closed without volt_close")                  \
+    X_(IGNORES_CANCEL, "task ignores -ECANCELED: thousands of awaits gave it") \
+    X_(NEVER_WAKES, "task is pending, but no wait or waker can wake it")       \
+    X_(HANDLE_LEAKED, "runtime is leaked, because handles or wakers are left") \
+    X_(SLOW_POLL, "poll took longer than .slow_poll, from this await on")      \
     X_(FRAME_NOT_ZERO, "spawn refused: the state has no frame, or one that is not zeroed")
 typedef enum volt_log_item {
 #define VOLT__LOG_ENUM(name_, text_) VOLT_LOG_##name_,
@@ -11525,10 +11525,10 @@ static uint32_t volt__budget_spent(const volt__task *t) {
     if (!volt__has_waited(volt__load_rlx(&t->wait_site), t->spawn_site)) return 0; // rlx: our own
     return wait >> 24 == 0 ? wait : 0;
 }
-// Enqueues the task again. A cancelled task that spends one budget after the other, two of them and
-// 256 units at least, seems to ignore -ECANCELED: it is logged, once. (Many arms or children that
-// return may spend one, too.)
-enum { VOLT__IGNORING = 256 };
+// Enqueues the task again. A cancelled task that spends one budget after the other, VOLT__IGNORING
+// units at least, seems to ignore -ECANCELED: it is logged, once. (Arms and children that return
+// may also spend a few budgets. An arm that waits under a shield hides the units until it returns.)
+enum { VOLT__IGNORING = 4096 };
 static __attribute__((noinline, cold)) void volt__budget_exhausted(volt_cx *cx) {
     volt__task *t = cx->task_;
     (void)volt__task_wake(t); // it is RUNNING, so its worker enqueues it
@@ -18912,6 +18912,14 @@ VOLT_API int volt__arms_next_pass(volt_cx *cx, volt__arm_status last) {
         return 1;
     }
     if (phase == VOLT__PHASE_DRAIN || phase == VOLT__PHASE_POSTPONED) return 0;
+    if (phase == VOLT__PHASE_CLAIMED && !volt__arms_get(node, VOLT__ARMS_WINNER)) {
+        // The claimed arm has its message, and waits again, as a reader may: it is polled like the
+        // others from here on.
+        node->prev_->shield_base_ = VOLT__IN_SELECT;
+        volt__arms_phase(node, volt__arms_first_phase(node, (int)volt__arms_get(node,
+                                                                                VOLT__ARMS_MODE)));
+        return 1;
+    }
     uint32_t pass = volt__arms_get(node, VOLT__ARMS_START) + 1;
     int has_more = phase == VOLT__PHASE_FROM_START || (phase == VOLT__PHASE_ONE && pass < count);
     if (volt__arms_get(node, VOLT__ARMS_WINNER) ||
@@ -18937,8 +18945,6 @@ VOLT_API volt_poll volt__arms_end(volt_cx *cx, int done) {
         return volt_pending();
     }
     if (volt__arms_get(node, VOLT__ARMS_LIVE)) {
-        VOLT__EXPECT_CX(cx, volt__arms_get(node, VOLT__ARMS_PHASE) != VOLT__PHASE_CLAIMED,
-                        "second wait in a function without VOLT_BEGIN");
         volt__select_end_poll(node);
         return volt_pending();
     }

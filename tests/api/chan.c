@@ -1305,8 +1305,8 @@ ROOT_TEST_1(chan_rendezvous_met_arm_returns_without_budget, {
     VOLT_END(0);
 }
 // An arm that was met, and goes on to receive once more, ends like any other when its task is
-// cancelled: no arm stays in a channel. (Such a function without VOLT_BEGIN is against the rules;
-// debug builds see it only while the select has no result.)
+// cancelled: no arm stays in a channel. (Such a function without VOLT_BEGIN is against the rules,
+// and debug builds do not see it.)
 static volt_poll recv_even(volt_cx *cx, volt_chan *c, int *got) {
     volt_poll p = volt_chan_recv(cx, c, got, sizeof *got);
     if (volt_is_pending(p) || volt_value(p) <= 0 || *got % 2 == 0) return p;

@@ -656,37 +656,6 @@ TEST_DIES(yield_without_begin_is_caught, "wait called by a function without VOLT
     run_on(1, yields_without_begin, &g);
 }
 
-static volt_poll recv_twice(volt_cx *cx, volt_chan *c, int *got) {
-    volt_poll p = volt_chan_recv(cx, c, got, sizeof *got);
-    return volt_is_pending(p) ? p : volt_chan_recv(cx, c, got, sizeof *got);
-}
-typedef struct {
-    volt_frame frame;
-    volt_chan *c;
-    volt_arm arm;
-    int got;
-} twice_waiter;
-static volt_poll twice_waiter_run(volt_cx *cx, void *arg) {
-    twice_waiter *t = (twice_waiter *)arg;
-    VOLT_BEGIN(cx, t);
-    VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&t->arm, recv_twice(cx, t->c, &t->got))));
-    VOLT_END(0);
-}
-MISUSE(second_wait_of_an_arm_that_was_met_is_caught,
-       "second wait in a function without VOLT_BEGIN", {
-           volt_handle h;
-           volt_chan c;
-           int buf, message;
-       }) {
-    VOLT_BEGIN(cx, s);
-    CHECK_EQ(volt_chan_init(&s->c, &s->buf, sizeof s->buf, 0), 0);
-    SPAWN(&s->h, twice_waiter_run, ((twice_waiter){ .c = &s->c }));
-    while (volt_chan_try_send(&s->c, &s->message, sizeof s->message) == -EAGAIN)
-        VOLT_AWAIT(volt_yield(cx));
-    VOLT_AWAIT(volt_join(cx, &s->h));
-    VOLT_END(0);
-}
-
 #ifndef VOLT_NO_IO
 static volt_poll accepts_without_begin(volt_cx *cx, void *arg) {
     (void)arg;

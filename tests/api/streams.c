@@ -1401,3 +1401,78 @@ ROOT_TEST_1(sendfile_beyond_the_end_sends_nothing, {
     close(s->file);
     VOLT_END(0);
 }
+
+// ---- a stream over a rendezvous, read in an arm: the arm that a sender has met reads on
+
+static volt_poll met_read(volt_cx *cx, volt_stream st, void *buf, size_t len) {
+    return volt_chan_recv_n(cx, (volt_chan *)st.self, buf, 1, (uint32_t)len);
+}
+static const volt_stream_ops met_ops = { met_read, NULL, NULL, NULL };
+typedef struct {
+    volt_frame frame;
+    volt_chan *c;
+    const char *text;
+    int rc;
+} speller;
+static volt_poll speller_run(volt_cx *cx, void *arg) {
+    speller *s = (speller *)arg;
+    VOLT_BEGIN(cx, s);
+    for (; *s->text; s->text++) {
+        VOLT_AWAIT(volt_yield(cx));
+        VOLT_AWAIT(s->rc, volt_chan_send(cx, s->c, s->text, 1));
+        CHECK_EQ(s->rc, 0);
+    }
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_chan *c;
+    volt_event *event;
+    volt_reader r;
+    volt_span line;
+    volt_arm reads, other;
+    char buf[16];
+    int rc;
+} line_selector;
+static volt_poll line_selector_run(volt_cx *cx, void *arg) {
+    line_selector *s = (line_selector *)arg;
+    VOLT_BEGIN(cx, s);
+    volt_reader_init(&s->r, (volt_stream){ &met_ops, s->c, -1 }, s->buf, sizeof s->buf,
+                     VOLT_LONG_STOP);
+    VOLT_AWAIT(s->rc, VOLT_SELECT(VOLT_ARM(&s->reads, volt_read_line(cx, &s->r, &s->line)),
+                                  VOLT_ARM(&s->other, volt_event_wait(cx, s->event))));
+    if (s->reads.fired) CHECK(s->line.len == 5 && memcmp(s->line.data, "hello", 5) == 0);
+    VOLT_END(s->rc);
+}
+ROOT_TEST_1(line_is_read_in_an_arm_over_a_rendezvous, {
+    volt_chan c;
+    volt_event event;
+    volt_handle speller, selector;
+    int64_t rc;
+    char slot;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_chan_init(&s->c, &s->slot, 1, 0), 0);
+    SPAWN(&s->selector, line_selector_run, ((line_selector){ .c = &s->c, .event = &s->event }));
+    SPAWN(&s->speller, speller_run, ((speller){ .c = &s->c, .text = "hello\n" }));
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->selector));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->speller));
+    VOLT_END(0);
+}
+ROOT_TEST_1(arm_that_was_met_and_reads_on_hides_no_other, {
+    volt_chan c;
+    volt_event event;
+    volt_handle selector;
+    int64_t rc;
+    char slot;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_chan_init(&s->c, &s->slot, 1, 0), 0);
+    SPAWN(&s->selector, line_selector_run, ((line_selector){ .c = &s->c, .event = &s->event }));
+    while (volt_chan_try_send(&s->c, "h", 1) != 0) VOLT_AWAIT(volt_yield(cx));
+    volt_event_set(&s->event);
+    VOLT_AWAIT(s->rc, volt_join(cx, &s->selector));
+    CHECK_EQ(s->rc, 1);
+    VOLT_END(0);
+}
