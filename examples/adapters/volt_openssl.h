@@ -79,6 +79,14 @@ static inline void volt_openssl__agreed(volt_tls *t) {
             memcpy(t->protocol, name, len);
     t->is_resumed = SSL_session_reused((SSL *)t->impl);
 }
+// SSL_shutdown refuses to work while a message behind the handshake, such as a ticket, has come in
+// part: the rest is read first, as a write does by itself.
+//   returns: > 0: the close_notify is sent | for SSL_get_error
+static inline int volt_openssl__end(SSL *ssl) {
+    int result = SSL_in_init(ssl) ? SSL_do_handshake(ssl) : 1;
+    if (result > 0) result = SSL_shutdown(ssl) >= 0 ? 1 : -1; // 0: that of the peer has not come
+    return result;
+}
 static inline int64_t volt_openssl__call(volt_tls *t, volt_tls__kind kind, void *buf, size_t len) {
     SSL *ssl = (SSL *)t->impl;
     size_t n = 0, most = VOLT_TLS_RECORD;
@@ -89,7 +97,7 @@ static inline int64_t volt_openssl__call(volt_tls *t, volt_tls__kind kind, void 
     case VOLT_TLS__READ: result = SSL_read_ex(ssl, buf, len, &n); break;
     case VOLT_TLS__READY: result = SSL_peek_ex(ssl, &byte, 1, &n), n = 0; break;
     case VOLT_TLS__WRITE: result = SSL_write_ex(ssl, buf, len < most ? len : most, &n); break;
-    case VOLT_TLS__END: result = SSL_shutdown(ssl) >= 0 ? 1 : -1; break; // 0: sent
+    case VOLT_TLS__END: result = volt_openssl__end(ssl); break;
     case VOLT_TLS__HANDSHAKE: result = SSL_do_handshake(ssl); break;
     }
     if (result <= 0) return volt_openssl__error(t, kind, result);

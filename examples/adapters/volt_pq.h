@@ -29,12 +29,15 @@
 // The design: libpq closes its socket by itself and opens others, perhaps of the same number. So
 // the socket is in a poll set of the connection, from which the kernel removes what is closed; volt
 // itself never knows the number. A call of libpq precedes each wait, since what libpq has read
-// ahead makes no socket readable.
+// ahead makes no socket readable. Neither does the rest of a TLS record of which libpq has taken a
+// part: newer versions of libpq take it at once, older ones leave it in OpenSSL, where nothing
+// shows it. So over TLS, libpq is asked for it before a wait for a dry socket.
 #ifndef VOLT_PQ_H
 #define VOLT_PQ_H
 
 #include <errno.h>
 #include <libpq-fe.h>
+#include <poll.h>
 #include <stdlib.h>
 
 // The right to cancel commands, which a request on its way to the server also holds.
@@ -147,6 +150,19 @@ static inline int64_t volt_pq__take(volt_pq *q, int kind, void *out) {
     if (n > 0) return n;
     return volt_pq__is_lost(q) ? -ECONNRESET : n == 0 ? -EAGAIN : n == -1 ? 0 : -EPIPE;
 }
+// As volt_pq__take, also of what libpq has left in OpenSSL. If the socket has bytes, the wait ends
+// at once, and libpq reads behind it. Otherwise it takes all that OpenSSL has: each call has room
+// for 8 KiB at least, and the call before has left no more than that of a record of 16 KiB. A
+// record that arrives between the two calls here is the exception: an older libpq may leave a part
+// of it, which then waits for what the server sends next.
+static inline int64_t volt_pq__take_hidden(volt_pq *q, int kind, void *out) {
+    int64_t n = volt_pq__take(q, kind, out);
+    if (n != -EAGAIN || !PQsslInUse(q->conn)) return n;
+    struct pollfd p = { PQsocket(q->conn), POLLIN, 0 };
+    if (poll(&p, 1, 0) != 0) return n;
+    (void)PQconsumeInput(q->conn);
+    return volt_pq__take(q, kind, out);
+}
 static inline VOLT_POLL volt_pq__run(volt_cx *cx, volt_pq *q, int kind, void *out) {
     volt_pq__wait *const w = &q->wait;
     VOLT_BEGIN(cx, w);
@@ -154,7 +170,7 @@ static inline VOLT_POLL volt_pq__run(volt_cx *cx, volt_pq *q, int kind, void *ou
     if (volt_is_cancelled(cx)) VOLT_RETURN(-ECANCELED);
     for (w->has_waited = 0;; w->has_waited = 1) {
         w->is_full = PQflush(q->conn) > 0 || (kind == VOLT_PQ__FLUSH && !w->has_waited);
-        w->n = volt_pq__take(q, kind, out);
+        w->n = volt_pq__take_hidden(q, kind, out);
         if (w->n != -EAGAIN) break;
         w->n = volt_pq__watch(q, w->is_full ? VOLT_IN | VOLT_OUT : VOLT_IN);
         if (w->n == 0) VOLT_AWAIT(w->n, volt_pollset_wait(cx, &q->set, &q->ev, 1));

@@ -95,11 +95,13 @@ static inline VOLT_POLL volt_sd_run(volt_cx *cx, volt_sd *s) {
 }
 
 // One step of the guest, for at most 64 polls: the descriptor stays readable while there is more.
+// An error would disable the source. -EBUSY is none: another thread makes a step, in volt_shutdown
+// for example, and may leave tasks to this loop.
 static inline int volt_sd__step(sd_event_source *source, int fd, uint32_t events, void *rt) {
     int n = volt_rt_step((volt_rt *)rt, 64);
     (void)fd, (void)events;
     if (n == -ESHUTDOWN) return sd_event_source_set_enabled(source, SD_EVENT_OFF);
-    return n < 0 ? n : 0; // an error disables the source
+    return n < 0 && n != -EBUSY ? n : 0;
 }
 // Makes a runtime with .is_guest a source of the loop, with the normal priority. The source ends
 // when the runtime is shut down.

@@ -24,8 +24,9 @@
 //   -ECONNABORTED     the peer has ended the connection without a close_notify: data may be
 //                     missing. A close_notify is the clean end, a read of 0
 //   -EKEYREJECTED     the certificate of the peer is not trusted, or not for this name
-//   -EPROTONOSUPPORT  there is no common protocol
-//   -EPROTO           another error of TLS, such as an alert of the peer
+//   -EPROTONOSUPPORT  the peer takes no part in ALPN, and this side does
+//   -EPROTO           another error of TLS, such as an alert of the peer. Also if both sides have
+//                     lists of protocols, and none is common
 //   -ENOTCONN         a read or write before the handshake
 //   -EPIPE            a write behind the end, or after the peer has closed the socket
 //   -ENOMEM           also if a peer makes the library answer again and again, and does not read
@@ -96,7 +97,8 @@ struct volt_tls {
     volt_cx *cx;            // of the poll in which a call of the library is made
     int is_open;            // the handshake is complete
     int is_dry;             // the last read of the socket gave -EAGAIN
-    int n_gets;             // reads of the socket in this poll
+    int n_gets, is_spent;   // reads of the socket in this poll; it may make no more
+    size_t n_got;           // the bytes of these reads
     int has_ended, is_over; // the own end is sent; the end of the peer was read
     int in_rc, out_rc, rc;  // the error that ended reading the socket, writing it, all; or 0
     char why[VOLT_TLS_WHY]; // its text, which may be read while no operation is in progress; or ""

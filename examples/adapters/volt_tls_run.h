@@ -18,16 +18,21 @@
 #define VOLT_TLS_RUN_H
 
 // The most bytes in `out`; of output that is collected, so that a handshake has few packets. The
-// most reads of the socket in a poll: a library works through records without data, such as key
-// updates, for as long as there are more, and other tasks must have their turn.
-enum { VOLT_TLS__OUT_MOST = 262144, VOLT_TLS__COLLECTED = 4096, VOLT_TLS__GETS = 4 };
+// most reads of the socket in a poll, and the most bytes of them, which is a whole record with its
+// overhead: a library works through records without data, such as key updates, for as long as there
+// are more, and other tasks must have their turn.
+enum { VOLT_TLS__OUT_MOST = 262144, VOLT_TLS__COLLECTED = 4096, VOLT_TLS__GETS = 4,
+       VOLT_TLS__GOT_MOST = VOLT_TLS_RECORD + 1024 };
 
 // ---- input and output of the library, during a call of it, under the lock
 
 // returns: the number of bytes | -EAGAIN | another error, also at the end: no close_notify came
 static inline int64_t volt_tls__get(volt_tls *t, void *buf, size_t len) {
-    int64_t n = t->n_gets++ < VOLT_TLS__GETS ? volt_try_read(t->cx, t->fd, buf, len) : -EAGAIN;
+    size_t most = VOLT_TLS__GOT_MOST - t->n_got;
+    t->is_spent = ++t->n_gets > VOLT_TLS__GETS || most == 0;
+    int64_t n = t->is_spent ? -EAGAIN : volt_try_read(t->cx, t->fd, buf, len < most ? len : most);
     t->is_dry = n == -EAGAIN;
+    if (n > 0) t->n_got += (size_t)n;
     if (n <= 0 && n != -EAGAIN) t->in_rc = n < 0 ? (int)n : -ECONNABORTED;
     return n == 0 ? -ECONNABORTED : n;
 }
@@ -100,7 +105,7 @@ static inline int volt_tls__step(volt_cx *cx, volt_tls *t, volt_tls__op *op, vol
                                  void *buf, size_t len) {
     t->cx = cx;
     op->wants = 0;
-    t->n_gets = 0;
+    t->n_gets = 0, t->n_got = 0, t->is_spent = 0;
     volt_tls__send(t);
     if (op->n == -EAGAIN && (kind < VOLT_TLS__WRITE || t->to == 0)) {
         op->n = volt_tls__call(t, kind, buf, len);
@@ -112,7 +117,7 @@ static inline int volt_tls__step(volt_cx *cx, volt_tls *t, volt_tls__op *op, vol
     int is_in_vain = kind == VOLT_TLS__WRITE && t->to > 0 && t->rc < 0;
     if (is_in_vain) op->n = t->rc;
     if (t->to > 0) op->wants |= VOLT_OUT;
-    op->is_cut = op->n == -EAGAIN && t->n_gets > VOLT_TLS__GETS;
+    op->is_cut = op->n == -EAGAIN && t->is_spent;
     op->seen = volt_notify_count(&t->wake);
     return op->n != -EAGAIN && (kind < VOLT_TLS__HANDSHAKE || t->to == 0 || is_in_vain);
 }

@@ -143,6 +143,88 @@ TEST(peer_that_asks_for_answers_and_does_not_read_them_is_cut) {
     run(1, flood_run, &s);
 }
 
+// ---- a message behind the handshake of which a part has come
+
+#if OPENSSL_VERSION_NUMBER >= 0x30000000L
+enum { TICKET_DATA = 1000, FRAGMENT = 512 }; // FRAGMENT: the least that OpenSSL takes
+static int enlarge_ticket(SSL *ssl, void *arg) {
+    static const char data[TICKET_DATA];
+    (void)arg;
+    return SSL_SESSION_set1_ticket_appdata(SSL_get_session(ssl), data, sizeof data);
+}
+typedef struct {
+    volt_frame frame;
+    duo d;
+    volt_arm arm[3];
+    volt_timer limit;
+    call all;
+    int64_t rc;
+    size_t n_first;
+    int is_first; // the rest comes before the end is called
+    char buf[64];
+} ticket;
+// Makes a ticket of several records, which the server keeps, but for the first.
+static void make_ticket(volt_cx *cx, ticket *k) {
+    volt_tls *t = k->d.server;
+    SSL *ssl = (SSL *)t->impl;
+    t->cx = cx;
+    CHECK(SSL_set_max_send_fragment(ssl, FRAGMENT));
+    CHECK(SSL_new_session_ticket(ssl));
+    CHECK_EQ(SSL_do_handshake(ssl), 1);
+    CHECK(t->to > TICKET_DATA);
+    k->n_first = 5 + ((size_t)t->out[3] << 8 | t->out[4]);
+    CHECK(k->n_first < t->to);
+    CHECK_EQ(write(t->fd, t->out, k->n_first), (ssize_t)k->n_first);
+    t->from = k->n_first;
+}
+static volt_poll ticket_read(volt_cx *cx, ticket *k) {
+    return volt_stream_read(cx, of(k->d.client), k->buf, sizeof k->buf);
+}
+static volt_poll ticket_write(volt_cx *cx, ticket *k) { // also sends the rest of the ticket
+    return volt_stream_write(cx, of(k->d.server), "hello", 5);
+}
+static volt_poll ticket_end(volt_cx *cx, ticket *k) { return volt_stream_end(cx, of(k->d.client)); }
+// The arms have their first polls in order: the read takes the first record, and waits.
+static volt_poll ticket_arms(volt_cx *cx, ticket *k) {
+    call *c = &k->all;
+    VOLT_BEGIN(cx, c);
+    VOLT_AWAIT(c->rc, VOLT_JOIN_ALL(
+        VOLT_ARM(&k->arm[0], ticket_read(cx, k)),
+        VOLT_ARM(&k->arm[1], k->is_first ? ticket_write(cx, k) : ticket_end(cx, k)),
+        VOLT_ARM(&k->arm[2], k->is_first ? ticket_end(cx, k) : ticket_write(cx, k))));
+    VOLT_END(c->rc);
+}
+static volt_poll ticket_run(volt_cx *cx, void *arg) {
+    ticket *k = (ticket *)arg;
+    VOLT_BEGIN(cx, k);
+    duo_open(&k->d);
+    VOLT_AWAIT(k->rc, duo_shake(cx, &k->d));
+    CHECK_EQ(k->rc, 0);
+    make_ticket(cx, k);
+    VOLT_AWAIT(k->rc, volt_within(cx, &k->limit, VOLT_S(10), ticket_arms(cx, k)));
+    printf("%s: read %d, %d, %d\n", k->d.client->why, (int)k->arm[0].value,
+           (int)k->arm[1].value, (int)k->arm[2].value);
+    CHECK_EQ(k->arm[0].value, 5);
+    CHECK_EQ(k->arm[k->is_first ? 2 : 1].value, 0);
+    CHECK_EQ(k->rc, 0);
+    VOLT_AWAIT(k->rc, volt_stream_read(cx, of(k->d.server), k->buf, sizeof k->buf));
+    CHECK_EQ(k->rc, 0); // the end
+    duo_close(cx, &k->d);
+    VOLT_END(0);
+}
+TEST(end_waits_for_the_rest_of_a_ticket_and_loses_no_data) {
+    if (getenv("TLS_1_2")) SKIP("TLS 1.2 has no tickets behind the handshake");
+    for (int i = 0; i < 2; i++) {
+        ticket k = { .is_first = i };
+        contexts();
+        SSL_CTX *server = volt_openssl_ctx(&server_context);
+        SSL_CTX_set_num_tickets(server, 0);
+        SSL_CTX_set_session_ticket_cb(server, enlarge_ticket, NULL, NULL);
+        run(1, ticket_run, &k);
+    }
+}
+#endif
+
 // ---- the queue of errors, which belongs to the thread
 
 static void leave_an_error(void) {

@@ -8,8 +8,16 @@ static int dispatch_error; // of the next sd_event_dispatch of volt_sd_run, or 0
 static int dispatch(sd_event *event) {
     return dispatch_error < 0 ? dispatch_error : sd_event_dispatch(event);
 }
+static int n_busy; // steps of the loop during one of another thread
+static int rt_step(volt_rt *rt, uint32_t max_polls) {
+    int n = volt_rt_step(rt, max_polls);
+    __atomic_add_fetch(&n_busy, n == -EBUSY, __ATOMIC_RELAXED);
+    return n;
+}
 #define sd_event_dispatch dispatch
+#define volt_rt_step rt_step
 #include "examples/adapters/volt_sd.h"
+#undef volt_rt_step
 #include "cancel.h"
 #include "tests/lib/test.h"
 #include "log.h"
@@ -455,14 +463,15 @@ static void *spawner_main(void *arg) { // another thread, which wakes the loop
                            (guest_task){ .of = s->of, .thread = s->thread }), 0);
     return NULL;
 }
-static volt_rt *guest_open(test *s) {
-    const volt_config config = { .workers = 1, .is_guest = 1, .log = { .fn = on_log } };
+static volt_rt *guest_open_with(test *s, volt_logger log) {
+    const volt_config config = { .workers = 1, .is_guest = 1, .log = log };
     volt_rt *rt;
     CHECK_EQ(volt_create(&config, &rt), 0);
     CHECK(sd_event_new(&s->sd.event) >= 0);
     CHECK_EQ(volt_sd_attach(s->sd.event, rt, &s->source), 0);
     return rt;
 }
+static volt_rt *guest_open(test *s) { return guest_open_with(s, (volt_logger){ .fn = on_log }); }
 static void guest_close(test *s, volt_rt *rt) {
     sd_event_source_unref(s->source);
     sd_event_unref(s->sd.event);
@@ -512,6 +521,75 @@ TEST(guest_that_was_shut_down_leaves_the_loop_alone) {
     CHECK(sd_event_source_get_enabled(s.source, &enabled) >= 0);
     CHECK_EQ(enabled, SD_EVENT_OFF);
     guest_close(&s, rt);
+}
+
+// Tasks that have more to do when they are cancelled. Their polls take long, so that the loop comes
+// during those that volt_shutdown makes in another thread.
+enum { CLEANUPS = 8 };
+typedef struct {
+    volt_frame frame;
+    volt_shield shield;
+    int *n_begun, *n_ended, rc;
+} cleanup;
+static void spend(volt_time time) {
+    for (volt_time end = volt_now() + time; volt_now() < end;) {}
+}
+static volt_poll cleanup_run(volt_cx *cx, void *arg) {
+    cleanup *c = (cleanup *)arg;
+    VOLT_BEGIN(cx, c);
+    __atomic_add_fetch(c->n_begun, 1, __ATOMIC_RELAXED);
+    VOLT_AWAIT(c->rc, volt_sleep_forever(cx));
+    volt_shield_begin(cx, &c->shield, VOLT_NEVER);
+    while (__atomic_load_n(&n_busy, __ATOMIC_RELAXED) == 0) {
+        spend(VOLT_US(500));
+        VOLT_AWAIT(volt_sleep(cx, VOLT_US(500)));
+    }
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(100))); // beyond the limit of the shutdown
+    volt_shield_end(cx, &c->shield);
+    __atomic_add_fetch(c->n_ended, 1, __ATOMIC_RELAXED);
+    VOLT_END(0);
+}
+typedef struct {
+    volt_rt *rt;
+    sd_event_source *source;
+    volt_time deadline;
+    int n_begun, n_ended;
+} ending;
+static void *shutdown_main(void *arg) {
+    ending *e = (ending *)arg;
+    while (__atomic_load_n(&e->n_begun, __ATOMIC_RELAXED) < CLEANUPS) sched_yield();
+    do volt_shutdown(e->rt, VOLT_MS(20));
+    while (__atomic_load_n(&n_busy, __ATOMIC_RELAXED) == 0);
+    return NULL;
+}
+// The shutdown with its short limit logs the tasks that it leaves.
+static void on_alive(void *user, int item, const char *text) {
+    (void)user;
+    if (item != VOLT_LOG_STILL_ALIVE) on_log(user, item, text);
+}
+// Ends the loop behind the last task, or when that takes too long.
+static int on_check(sd_event_source *source, uint64_t usec, void *user) {
+    ending *e = (ending *)user;
+    sd_event *event = sd_event_source_get_event(source);
+    int is_over = __atomic_load_n(&e->n_ended, __ATOMIC_RELAXED) == CLEANUPS;
+    if (is_over || volt_now() > e->deadline) return sd_event_exit(event, is_over ? 0 : -ETIMEDOUT);
+    CHECK(sd_event_source_set_time(source, usec + 1000) >= 0);
+    return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+TEST(loop_goes_on_with_tasks_that_a_shutdown_of_another_thread_has_left) {
+    static test s;
+    static ending e;
+    pthread_t other;
+    e.rt = guest_open_with(&s, (volt_logger){ .fn = on_alive });
+    e.deadline = volt_now() + VOLT_S(10);
+    for (int i = 0; i < CLEANUPS; i++)
+        CHECK_EQ(VOLT_RT_SPAWN(e.rt, NULL, cleanup_run,
+                               (cleanup){ .n_begun = &e.n_begun, .n_ended = &e.n_ended }), 0);
+    CHECK(sd_event_add_time(s.sd.event, NULL, CLOCK_MONOTONIC, now_usec(), 1, on_check, &e) >= 0);
+    CHECK_EQ(pthread_create(&other, NULL, shutdown_main, &e), 0);
+    CHECK_EQ(sd_event_loop(s.sd.event), 0);
+    pthread_join(other, NULL);
+    guest_close(&s, e.rt);
 }
 
 static volt_poll sleeper_run(volt_cx *cx, void *arg) {
