@@ -11352,7 +11352,7 @@ static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_f
                             uint8_t flags) {
     volt__task *t;
     int rc = volt__make_root(rt, w, h, fn, state, flags, &t);
-    return rc < 0 ? rc : volt__admit_task(rt, w, t, h ? 2 : 1, 1);
+    return rc < 0 ? rc : volt__admit_task(rt, w, t, 2, 1);
 }
 
 VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size) {
@@ -12030,11 +12030,12 @@ static int volt__wrapper_end(volt_cx *cx, volt__node *node, int is_over) {
     return cancels && node->saved_cancel_level_ <= node->shield_base_;
 }
 // Begins a poll after the limit has expired: the first such poll is the last try, all later ones
-// cancel. Without budget no inner leaf can try anything, so the last try is left to the next poll.
+// cancel. The inner leaf can try something: it is the first of the poll, or an arm has a unit.
 static __attribute__((noinline, cold)) void volt__within_begin_over(volt_cx *cx, volt__node *node) {
     int was_tried = (node->resume_line_ & VOLT__WRAPPER_LAST_TRY) != 0;
     volt__wrapper_begin(cx, node, was_tried);
-    if (was_tried || cx->budget_ == 0) return;
+    VOLT_ASSERT(cx->budget_ > 0);
+    if (was_tried) return;
     node->resume_line_ |= VOLT__WRAPPER_LAST_TRY;
     cx->last_tries_++;
 }
@@ -13881,7 +13882,8 @@ static volt__node *volt__select_begin_poll(volt__node *select) {
     // rlx: NULL until this same task links an arm that waits for a rendezvous
     if (!volt__load_rlx(&select->next_)) return NULL;
     volt__node *was = volt__xchg_acq_rel(&select->next_, VOLT__SELECT_POLLING); // [X1] with claim
-    return was == VOLT__SELECT_IDLE || was == VOLT__SELECT_POLLING ? NULL : was;
+    VOLT_ASSERT(was != VOLT__SELECT_POLLING); // each poll ends as IDLE, or unused
+    return was == VOLT__SELECT_IDLE ? NULL : was;
 }
 // Called by the select's task. From here on any arm that is linked can be claimed.
 static void volt__select_end_poll(volt__node *select) {

@@ -359,9 +359,65 @@ TEST(shutdown_cancels_bound_tasks_on_their_workers) {
     CHECK_EQ(n_ended, N);
     volt_spawn_options o = bound_to(0);
     sleeper s = { .n_ended = &n_ended };
+    volt_handle h = { NULL };
     CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, &o, NULL, dozer_run, s), -ESHUTDOWN);
+    CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, &o, &h, dozer_run, s), -ESHUTDOWN);
+    CHECK(!volt_handle_is_set(&h));
     CHECK_EQ(volt_destroy(rt), 0);
     test_check_heap();
+}
+ROOT_TEST_1(bound_spawn_without_memory_leaves_nothing, {
+    volt_handle h;
+    volt_group g;
+    int rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_spawn_options o = bound_to(0), none = bound_to(VOLT_MAX_WORKERS);
+    CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, &none, &s->g, napper_run, (napper){ .value = 1 }), -ENXIO);
+    test_heap.fail_at = test_heap.n_allocs + 1;
+    test_heap.is_sticky = 1;
+    // until no slot is left
+    do s->rc = VOLT_GROUP_SPAWN_WITH(cx, &o, &s->g, napper_run, (napper){ .value = 1 });
+    while (s->rc == 0);
+    CHECK_EQ(s->rc, -ENOMEM);
+    CHECK_EQ(VOLT_SPAWN_WITH(cx, &o, &s->h, napper_run, (napper){ .value = 1 }), -ENOMEM);
+    CHECK(!volt_handle_is_set(&s->h));
+    test_heap.fail_at = 0;
+    VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+// One call of a plain thread wakes several: each goes to its own worker.
+typedef struct {
+    volt_frame frame;
+    volt_event *event;
+    uint32_t worker;
+    int *n_waiting, rc;
+} event_waiter;
+static volt_poll event_waiter_run(volt_cx *cx, void *arg) {
+    event_waiter *e = (event_waiter *)arg;
+    CHECK_EQ(cx->worker_->index, e->worker);
+    VOLT_BEGIN(cx, e);
+    COUNT(*e->n_waiting);
+    VOLT_AWAIT(e->rc, volt_event_wait(cx, e->event));
+    VOLT_END(e->rc);
+}
+TEST_OF_THREADS(event_of_a_plain_thread_wakes_bound_tasks_on_their_workers) {
+    volt_rt *rt = create_started(2);
+    volt_event event;
+    volt_handle h[4];
+    int n_waiting = 0;
+    memset(&event, 0, sizeof event);
+    memset(h, 0, sizeof h);
+    for (uint32_t i = 0; i < 4; i++) {
+        volt_spawn_options o = bound_to(i % 2);
+        event_waiter e = { .event = &event, .worker = o.worker, .n_waiting = &n_waiting };
+        CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, &o, &h[i], event_waiter_run, e), 0);
+    }
+    UNTIL(READ(n_waiting) == 4);
+    volt_event_set(&event);
+    for (int i = 0; i < 4; i++) CHECK_EQ(volt_join_sync(&h[i], VOLT_NEVER, NULL), 0);
+    destroy(rt);
 }
 // The slot keeps the alignment of the state, with a group's link and an extra behind it.
 typedef struct {

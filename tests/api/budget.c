@@ -50,6 +50,19 @@ ROOT_TEST_1(sleep_forever_without_budget_can_time_out, {
     CHECK_EQ(s->rc, -ETIMEDOUT);
     VOLT_END(0);
 }
+// The limit is over from the beginning: its last try is left to the next poll.
+ROOT_TEST_1(last_try_without_budget_is_made_later, {
+    volt_timer t;
+    volt_token done;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_token_cancel(&s->done);
+    spend_budget(cx);
+    VOLT_AWAIT(s->rc, volt_before(cx, &s->t, 0, volt_token_wait(cx, &s->done)));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
 ROOT_TEST_1(connect_and_accept_complete_without_budget, {
     volt_addr a;
     int lfd, fd, peer;

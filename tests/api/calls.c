@@ -211,6 +211,28 @@ ROOT_TEST_1(io_returns_enotsock_of_another_descriptor, {
     for (int i = 0; i < 2; i++) volt_close(cx, s->fd[i]);
     VOLT_END(0);
 }
+// The number of a socket is that of a pipe by now: a call that refuses it is made again, as of a
+// new file.
+static int64_t is_no_socket(int fd, void *arg) {
+    char c;
+    ++*(int *)arg;
+    return recv(fd, &c, 1, MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+ROOT_TEST_1(io_of_a_number_that_is_no_socket_any_more_starts_over, {
+    int fd[2], other[2], n;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, s->fd), 0);
+    CHECK_EQ(volt_try_io(cx, s->fd[0], VOLT_IN, is_no_socket, &s->n), -EAGAIN);
+    CHECK_EQ(pipe(s->other), 0);
+    CHECK_EQ(dup2(s->other[0], s->fd[0]), s->fd[0]); // and not volt_close
+    VOLT_AWAIT(s->rc, volt_io(cx, s->fd[0], VOLT_IN, is_no_socket, &s->n));
+    CHECK_EQ(s->rc, -ENOTSOCK);
+    CHECK(s->n >= 2);
+    for (int i = 0; i < 2; i++) close(s->other[i]), volt_close(cx, s->fd[i]);
+    VOLT_END(0);
+}
 // The -EAGAIN of one function says nothing about another one, nor about a read.
 static int64_t take_if_x(int fd, void *arg) {
     char *c = (char *)arg;

@@ -1237,6 +1237,7 @@ TEST(chan_is_retained_again_only_while_both_sides_have_users) {
     int buf[1];
     const int both = VOLT_CHAN_SENDER | VOLT_CHAN_RECEIVER;
     volt_chan c = VOLT_CHAN_INIT(buf);
+    CHECK_EQ(volt_chan_try_retain(&c, VOLT_CHAN_SENDER), -EPIPE);
     volt_chan_retain(&c, VOLT_CHAN_SENDER);
     CHECK_EQ(volt_chan_try_retain(&c, both), -EPIPE);
     CHECK_EQ(volt_chan_try_retain(&c, VOLT_CHAN_RECEIVER), -EPIPE);

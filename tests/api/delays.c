@@ -272,6 +272,7 @@ TEST(coalesced_time_is_later_by_at_most_the_slack) {
     }
     CHECK_EQ(volt_coalesce(VOLT_NEVER, VOLT_S(1)), VOLT_NEVER);
     CHECK_EQ(volt_coalesce(7, 0), 7);
+    CHECK_EQ(volt_coalesce(-7, 100), -7);
     CHECK_EQ(volt_coalesce(1001, 999), 1024);
 }
 typedef struct {

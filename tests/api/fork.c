@@ -29,7 +29,7 @@ static volt_poll listener_run(volt_cx *cx, void *arg) {
 typedef struct {
     volt_rt *rt;
     int is_guest, fd[2], n_polls;
-    volt_handle listener, mirror, ended; // ended: a task that gave 3
+    volt_handle listener, mirror, bound, ended; // ended: a task that gave 3
     volt_waker waker;
     void *created; // the state of a task that was not started
 } parent;
@@ -47,6 +47,9 @@ static void begin(parent *p, uint32_t workers, int is_guest) {
     RT_SPAWN(p->rt, &p->listener, listener_run,
              (listener){ .waker = &p->waker, .n_polls = &p->n_polls });
     RT_SPAWN(p->rt, &p->mirror, mirror_run, (mirror){ .fd = p->fd[0], .cap = 8 });
+    volt_spawn_options o = { .is_bound = 1 };
+    CHECK_EQ(VOLT_RT_SPAWN_WITH(p->rt, &o, &p->bound, napper_run,
+                                (napper){ .d = VOLT_NEVER }), 0);
     RT_SPAWN(p->rt, &p->ended, giver_run, (giver){ .value = 3 });
     while (READ(p->n_polls) == 0 || !volt__join_is_done(p->ended.task_)) step(p);
 }
@@ -60,12 +63,14 @@ static void talk(parent *p) {
 static void end(parent *p) {
     volt_waker_release(p->waker);
     volt_cancel(&p->listener);
+    volt_cancel(&p->bound);
     CHECK_EQ(close(p->fd[1]), 0);
     CHECK_EQ(volt_shutdown(p->rt, VOLT_NEVER), 0);
     int64_t result = -1;
     CHECK_EQ(volt_try_join(&p->ended, &result), 0);
     CHECK_EQ(result, 3);
     CHECK_EQ(volt_try_join(&p->listener, &result), 0);
+    CHECK_EQ(volt_try_join(&p->bound, &result), 0);
     CHECK_EQ(volt_try_join(&p->mirror, &result), 0);
     CHECK(result == 0 || result == -ECANCELED); // end of file, or too late to see it
     CHECK_EQ(volt_destroy(p->rt), 0);
@@ -88,8 +93,10 @@ static void in_child(void (*fn)(parent *), parent *p) {
 static void is_refused(parent *p) {
     static giver state;
     volt_handle h = { 0 };
+    volt_spawn_options o = { .tag = 1 };
     int64_t result;
     CHECK_EQ(VOLT_RT_SPAWN(p->rt, &h, giver_run, (giver){ .value = 1 }), -ECHILD);
+    CHECK_EQ(VOLT_RT_SPAWN_WITH(p->rt, &o, &h, giver_run, (giver){ .value = 1 }), -ECHILD);
     CHECK(!volt_handle_is_set(&h));
     CHECK(volt_task_create(p->rt, giver_run, sizeof(giver)) == NULL);
     CHECK_EQ(volt_block_on(p->rt, giver_run, &state), -ECHILD);
@@ -115,6 +122,7 @@ static void wakes_no_thread(parent *p) {
     volt_wake(p->waker);
     volt_cancel(&p->listener);
     volt_cancel(&p->mirror);
+    volt_cancel(&p->bound);
 }
 // They are copies: what the child joins and detaches is still the parent's.
 static void gives_up_its_handles(parent *p) {

@@ -157,8 +157,11 @@ ROOT_TEST(group_cancels_one_child_by_its_number,
     CHECK_EQ(volt_group_cancel_one(&s->g, 0), -ENOENT);
     for (s->i = 0; s->i < 5; s->i++)
         GROUP_SPAWN(&s->g, waiter_run, (waiter){ .token = &s->t, .value = s->i });
+    for (s->i = 0; s->i < 5; s->i++) VOLT_AWAIT(volt_yield(cx)); // they wait by now
     CHECK_EQ(volt_group_cancel_one(&s->g, 5), -ENOENT);
     CHECK_EQ(volt_group_cancel_one(&s->g, 3), 0);
+    s->rc = volt_group_cancel_one(&s->g, 3);
+    CHECK(s->rc == 0 || s->rc == -ENOENT); // it is woken, or has ended
     VOLT_AWAIT(s->rc, volt_group_next(cx, &s->g, &s->id));
     CHECK_EQ(s->id, 3);
     CHECK_EQ(volt_group_cancel_one(&s->g, 3), -ENOENT); // it has ended

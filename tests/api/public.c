@@ -83,6 +83,8 @@ TEST(config_accepts_each_bound_and_refuses_the_next_value) {
     BOUND(watchdog_us, 100, 99);
     BOUND(watchdog_us, UINT32_MAX, 1);
     BOUND(watchdog_us, UINT32_MAX - 1, 99);
+    BOUND(spin_us, 1000000, 1000001);
+    BOUND(is_guest, 1, 2);
     BOUND(start_all_workers, 1, 2);
     BOUND(start_all_workers, 0, 2);
     BOUND(drain_timeout, 0, -1);
@@ -1188,7 +1190,9 @@ static void spawn_wrongly(volt_cx *cx) {
     CHECK(strstr(test_log.text[VOLT_LOG_FRAME_NOT_ZERO], __FILE__ ":"));
     CHECK_EQ(VOLT_RT_SPAWN(cx->rt_, NULL, giver_run, wrong), -EINVAL);
     CHECK_EQ(volt_spawn(cx, NULL, giver_run, &wrong, 3), -EINVAL);
-    CHECK_EQ(test_log.n[VOLT_LOG_FRAME_NOT_ZERO], 3);
+    volt_spawn_options o = { .tag = 1 };
+    CHECK_EQ(VOLT_SPAWN_WITH(cx, &o, NULL, giver_run, wrong), -EINVAL);
+    CHECK_EQ(test_log.n[VOLT_LOG_FRAME_NOT_ZERO], 4);
 }
 static volt_poll spawns_wrongly_run(volt_cx *cx, void *arg) {
     giver *s = arg;
@@ -1201,7 +1205,15 @@ TEST(refused_spawn_is_logged_with_its_line) {
     CHECK_EQ(run_on(1, spawns_wrongly_run, &s), 0);
     s.frame.node_.key_.any_ = 1; // of the last run
     CHECK_EQ(run_on(1, spawns_wrongly_run, &s), -EINVAL);
-    CHECK_EQ(test_log.n[VOLT_LOG_FRAME_NOT_ZERO], 4);
+    CHECK_EQ(test_log.n[VOLT_LOG_FRAME_NOT_ZERO], 5);
+}
+TEST(test_clock_is_refused_without_it) {
+    volt_config c = test_config(1);
+    volt_rt *rt = NULL;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    CHECK_EQ(volt_test_advance(rt, 1), -ENOSYS);
+    CHECK_EQ(volt_test_hold(rt, 1), -ENOSYS);
+    destroy(rt);
 }
 #if VOLT_STACK_FILL > 0
 // A local that an await loses does not keep its value by luck: the stack is overwritten before each

@@ -1522,6 +1522,35 @@ static volt_poll mover_run(volt_cx *cx, void *arg) {
     if (!m->value) VOLT_AWAIT(m->value, volt_sleep_forever(cx));
     VOLT_END(m->value);
 }
+// The limit has expired, and its last try is made, in the poll in which another arm moves it.
+typedef struct {
+    volt_frame frame;
+    volt_timer *limit;
+    int rc;
+} late_mover;
+static volt_poll late_mover_run(volt_cx *cx, void *arg) {
+    late_mover *m = (late_mover *)arg;
+    VOLT_BEGIN(cx, m);
+    while (!(m->limit->node_.resume_line_ & VOLT__WRAPPER_LAST_TRY)) VOLT_AWAIT(volt_yield(cx));
+    CHECK_EQ(volt_timer_reset(cx, m->limit, VOLT_NEVER), 0);
+    for (m->rc = 0; m->rc < 3; m->rc++) VOLT_AWAIT(volt_yield(cx));
+    CHECK_EQ(volt_timer_reset(cx, m->limit, 0), 0);
+    VOLT_END(7);
+}
+ROOT_TEST_1(limit_is_pushed_back_behind_its_last_try, {
+    volt_timer limit;
+    volt_arm sleeps, moves;
+    late_mover m;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->m.limit = &s->limit;
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->sleeps, volt_within(cx, &s->limit, VOLT_US(100),
+                                                              volt_sleep_forever(cx))),
+                             VOLT_ARM(&s->moves, late_mover_run(cx, &s->m))));
+    CHECK_EQ(s->moves.value, 7); // the limit was not over before
+    CHECK_EQ(s->sleeps.value, -ETIMEDOUT);
+    VOLT_END(0);
+}
 // before 0: in its first poll, 1: later; also if the first limit has expired by then.
 ROOT_TEST_1(limit_is_pushed_back_by_its_inner_function,
             { volt_timer limit; mover m; int i; int64_t rc; }) {

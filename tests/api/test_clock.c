@@ -5,6 +5,7 @@
 #include "volt.h"
 #include "test.h"
 #include "tasks.h"
+#include <sys/wait.h>
 int limits_main(void);
 #define main limits_main
 #include "examples/16_limits.c"
@@ -374,6 +375,23 @@ ROOT_TEST_1(older_tasks_have_their_turn_while_the_clock_stands_still, { mill m; 
     CHECK_EQ(s->m.n_older, OLDER);
     while (s->m.n_alive > 0) VOLT_AWAIT(volt_yield(cx));
     VOLT_END(0);
+}
+
+TEST(forked_child_does_not_move_the_clock) {
+    volt_config c = test_config(1);
+    volt_rt *rt = NULL;
+    int status = -1;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        int is_refused = volt_test_advance(rt, 1) == -ECHILD && volt_test_hold(rt, 1) == -ECHILD;
+        TEST_BEFORE_EXIT();
+        _exit(!is_refused);
+    }
+    while (waitpid(child, &status, 0) < 0) CHECK_EQ(errno, EINTR);
+    CHECK_EQ(status, 0);
+    destroy(rt);
 }
 
 // ---- the bucket of examples/16_limits.c

@@ -34,7 +34,8 @@ TEST_OF_THREADS(trace_has_beginning_and_end_of_every_poll) {
         int n_ended = 0;
         for (int i = 0; i < TASKS; i++) {
             volt_handle h = { NULL };
-            RT_SPAWN(rt, &h, yields_run, (yields){ .n = YIELDS });
+            volt_spawn_options o = { .tag = 77 };
+            CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, &o, &h, yields_run, (yields){ .n = YIELDS }), 0);
             CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
         }
         for (int i = 0; i < NAPS; i++)
@@ -46,6 +47,7 @@ TEST_OF_THREADS(trace_has_beginning_and_end_of_every_poll) {
         read_json(&s);
         int polls = TASKS * (YIELDS + 1);
         CHECK_EQ(count(&s, "\"name\":\"yields_run\""), polls);
+        CHECK_EQ(count(&s, "\"tag\":77"), polls);
         int naps = count(&s, "\"name\":\"napper_run\"");
         CHECK(naps >= NAPS && naps <= 3 * NAPS);
         CHECK_EQ(count(&s, "\"ph\":\"B\""), count(&s, "\"ph\":\"E\""));

@@ -124,6 +124,23 @@ TEST(claim_prefers_named_worker) {
     CHECK_EQ(volt__idle_claim(&s, 0), -1);
     CHECK_EQ(s.searching, 0);
 }
+// It is not counted as searching: its thread comes when the application lets it.
+TEST(claim_takes_guest_if_it_is_named_or_the_only_one) {
+    volt__idle s;
+    volt__idle_init(&s, 3);
+    s.guest = 1;
+    for (uint32_t i = 0; i < 3; i++) (void)volt__idle_park(&s, i, 0);
+    CHECK_EQ(volt__idle_claim(&s, 0), 0);
+    CHECK_EQ(s.searching, 0);
+    CHECK_EQ(volt__idle_claim(&s, 0), 2); // it is awake: any other
+    s.searching = 0;
+    (void)volt__idle_park(&s, 0, 0);
+    CHECK_EQ(volt__idle_claim(&s, VOLT__ANY_WORKER), 1);
+    s.searching = 0;
+    CHECK_EQ(volt__idle_claim(&s, VOLT__ANY_WORKER), 0);
+    CHECK_EQ(volt__idle_claim(&s, VOLT__ANY_WORKER), -1);
+    CHECK_EQ(s.searching, 0);
+}
 TEST(searching_workers_are_counted_and_limited) {
     volt__idle s;
     volt__idle_init(&s, 8);
