@@ -11352,7 +11352,7 @@ static int volt__spawn_root(volt_rt *rt, volt__worker *w, volt_handle *h, volt_f
                             uint8_t flags) {
     volt__task *t;
     int rc = volt__make_root(rt, w, h, fn, state, flags, &t);
-    return rc < 0 ? rc : volt__admit_task(rt, w, t, 2, 1);
+    return rc < 0 ? rc : volt__admit_task(rt, w, t, h ? 2 : 1, 1);
 }
 
 VOLT_API void *volt_task_create(volt_rt *rt, volt_fn *fn, size_t size) {
