@@ -77,7 +77,9 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
         free(c->rest); // -ETIMEDOUT: the client does not read its echo
         c->rest = NULL;
     } while (c->n > 0 || c->n == -EAGAIN);
-    if (c->n == -ECANCELED) VOLT_AWAIT(linger_run(cx, &c->last, c->fd));
+    if (c->n == -ECANCELED) // a stop
+        VOLT_AWAIT(volt_within(cx, &c->limit, VOLT_MS(LINGER_MS),
+                               linger_run(cx, &c->last, c->fd)));
     door_leave(cx, &c->srv->door, c->fd);
     VOLT_END(0);
 }

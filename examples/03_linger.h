@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT OR 0BSD
 // The end of a connection that the server decides on while its client may still send. A close with
 // bytes unread would reset the connection, and the client may lose what it has not read yet. So the
-// sending side ends first; what still comes is dropped until the client closes, too, or until it
-// has had its time.
+// sending side ends first; what still comes is dropped until the client closes, too.
 #ifndef EXAMPLE_LINGER_H
 #define EXAMPLE_LINGER_H
 
 #include <errno.h>
 
-enum { LINGER_MS = 1000 };
+enum { LINGER_MS = 1000 }; // for the limit around it: a client may never close
 typedef struct {
     volt_frame frame;
-    volt_timer late;
-    volt_time until;
     int64_t n;
 } lingering;
 
@@ -22,13 +19,12 @@ static inline int64_t drop_some(volt_cx *cx, int fd) {
     return volt_try_read(cx, fd, dropped, sizeof dropped);
 }
 // The caller closes the socket afterwards.
-//   gives : 0 if the client has closed | -ETIMEDOUT | another -errno
+//   gives : 0 if the client has closed | -errno
 static inline volt_poll linger_run(volt_cx *cx, lingering *l, int fd) {
     VOLT_BEGIN(cx, l);
     (void)volt_sock_shutdown(fd, 0, 1);
-    l->until = volt_now() + VOLT_MS(LINGER_MS);
     do {
-        VOLT_AWAIT(l->n, volt_before(cx, &l->late, l->until, volt_read_ready(cx, fd)));
+        VOLT_AWAIT(l->n, volt_read_ready(cx, fd));
         if (l->n >= 0) l->n = drop_some(cx, fd);
     } while (l->n > 0 || l->n == -EAGAIN);
     VOLT_END(l->n);

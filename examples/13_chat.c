@@ -120,7 +120,8 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&c->speaks, speak(cx, c)), VOLT_ARM(&c->hears, hear(cx, c))));
     volt_sub_close(&c->sub);
     if (c->hears.fired && c->hears.value == 0) // a stop
-        VOLT_AWAIT(linger_run(cx, &c->last, c->fd));
+        VOLT_AWAIT(volt_within(cx, &c->hearer.late, VOLT_MS(LINGER_MS),
+                               linger_run(cx, &c->last, c->fd)));
     door_leave(cx, &c->room->door, c->fd);
     VOLT_END(0);
 }

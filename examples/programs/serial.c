@@ -198,7 +198,9 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
                            VOLT_ARM(&c->says, client_say(cx, c))));
     volt_sub_close(&c->sub);
     if (c->has_pen) volt_mutex_unlock(&c->g->pen);
-    if (c->hears.fired && c->hears.value == 0) VOLT_AWAIT(linger_run(cx, &c->last, c->fd));
+    if (c->hears.fired && c->hears.value == 0) // the gateway stops
+        VOLT_AWAIT(volt_within(cx, &c->late, VOLT_MS(LINGER_MS),
+                               linger_run(cx, &c->last, c->fd)));
     // A reset tells a client that was too slow from one whose line has ended.
     (c->hears.fired && c->hears.value < 0 ? volt_close_reset : volt_close)(cx, c->fd);
     VOLT_END(0);

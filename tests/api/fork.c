@@ -11,6 +11,7 @@ static unsigned *last_word; // that a runtime was given
 #include "volt.h"
 #include "test.h"
 #include "tasks.h"
+#include "in_child.h"
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -31,7 +32,6 @@ typedef struct {
     int is_guest, fd[2], n_polls;
     volt_handle listener, mirror, bound, ended; // ended: a task that gave 3
     volt_waker waker;
-    void *created; // the state of a task that was not started
 } parent;
 
 static void step(parent *p) {
@@ -76,21 +76,9 @@ static void end(parent *p) {
     CHECK_EQ(volt_destroy(p->rt), 0);
     test_check_heap();
 }
-// Runs `fn` in a child, which must end by itself, without a failure.
-static void in_child(void (*fn)(parent *), parent *p) {
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        fn(p);
-        TEST_BEFORE_EXIT();
-        _exit(0);
-    }
-    int status = -1;
-    while (waitpid(child, &status, 0) < 0) CHECK_EQ(errno, EINTR);
-    CHECK_EQ(status, 0);
-}
 
-static void is_refused(parent *p) {
+static void is_refused(void *arg) {
+    parent *p = (parent *)arg;
     static giver state;
     volt_handle h = { 0 };
     volt_spawn_options o = { .tag = 1 };
@@ -118,14 +106,16 @@ static void is_refused(parent *p) {
     CHECK_EQ(volt_histograms(p->rt, &histograms), -ECHILD);
     CHECK_EQ(volt_health(p->rt, &health), -ECHILD);
 }
-static void wakes_no_thread(parent *p) {
+static void wakes_no_thread(void *arg) {
+    parent *p = (parent *)arg;
     volt_wake(p->waker);
     volt_cancel(&p->listener);
     volt_cancel(&p->mirror);
     volt_cancel(&p->bound);
 }
 // They are copies: what the child joins and detaches is still the parent's.
-static void gives_up_its_handles(parent *p) {
+static void gives_up_its_handles(void *arg) {
+    parent *p = (parent *)arg;
     int64_t result = -1;
     CHECK_EQ(volt_try_join(&p->listener, &result), -EAGAIN);
     CHECK(volt_handle_is_set(&p->listener));
@@ -136,7 +126,8 @@ static void gives_up_its_handles(parent *p) {
     CHECK_EQ(result, 3);
     CHECK_EQ(volt_try_join(&p->ended, &result), -EINVAL);
 }
-static void closes_its_own(parent *p) {
+static void closes_its_own(void *arg) {
+    parent *p = (parent *)arg;
     volt_rt_close(p->rt, p->fd[0]);
     CHECK_EQ(fcntl(p->fd[0], F_GETFD), -1);
     CHECK_EQ(errno, EBADF);
@@ -146,10 +137,10 @@ enum { NEW_WORKERS = 1 };
 #else
 enum { NEW_WORKERS = 2 };
 #endif
-static void runs_a_new_one(parent *p) {
+static void runs_a_new_one(void *arg) {
     static giver state = { .value = 42 };
     volt_config c = test_config(NEW_WORKERS);
-    (void)p;
+    (void)arg;
     CHECK_EQ(volt_run(&c, giver_run, &state), 42);
 }
 // A worker tells what it has counted when it goes to sleep: a few times after this call.
@@ -160,7 +151,7 @@ static uint64_t unparks_of(parent *p) {
     return c.unparks;
 }
 static void beside_children(uint32_t workers, int is_guest) {
-    static void (*const what[])(parent *) = { is_refused, wakes_no_thread, gives_up_its_handles,
+    static void (*const what[])(void *) = { is_refused, wakes_no_thread, gives_up_its_handles,
                                               closes_its_own, runs_a_new_one };
     parent p;
     begin(&p, workers, is_guest);
@@ -183,7 +174,7 @@ TEST(children_do_not_disturb_a_guest) {
     for (has_word = 0; has_word < 2; has_word++) beside_children(1, 1);
 }
 // The parent has begun a shutdown, and waits for the task that the child also has.
-static void destroys_the_created(parent *p) { volt_task_destroy(p->created); }
+static void destroys_the_created(void *state) { volt_task_destroy(state); }
 TEST_OF_THREADS(child_that_destroys_a_task_does_not_wake_its_parent) {
     volt_config c = test_config(1);
     volt_counters before, after;
@@ -196,7 +187,7 @@ TEST_OF_THREADS(child_that_destroys_a_task_does_not_wake_its_parent) {
     UNTIL(volt__load_acq(&rt->acks) == 0 && volt__idle_is_parked(&rt->idle, 0) &&
           poll(&p, 1, 0) == 0);
     volt_stats(rt, &before);
-    in_child(destroys_the_created, &(parent){ .created = state });
+    in_child(destroys_the_created, state);
     volt_stats(rt, &after);
     CHECK(poll(&p, 1, 0) == 0 && after.unparks == before.unparks);
     volt_task_destroy(state);

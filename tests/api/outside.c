@@ -104,6 +104,7 @@ typedef struct {
     int64_t n;
     volt_timer limit;
     volt_time at_most;
+    const char *name;
     int is_write;
 } user;
 static volt_poll user_run(volt_cx *cx, void *arg) {
@@ -239,7 +240,7 @@ TEST(blocking_socket_holds_up_no_worker) {
 static volt_poll named_run(volt_cx *cx, void *arg) {
     user *u = (user *)arg;
     VOLT_BEGIN(cx, u);
-    volt_name(cx, "a\xff\xc3(\xe2\x82\xac\xed\xa0\x80\xf4\x90\x80\x80\xc0\xaf\x01\"");
+    volt_name(cx, u->name);
     VOLT_AWAIT(u->n, volt_sleep(cx, VOLT_S(100)));
     VOLT_END(0);
 }
@@ -264,7 +265,7 @@ TEST_OF_THREADS(dump_replaces_invalid_utf8) {
     static dumped d;
     volt_rt *rt = create_on(1);
     volt_handle h = { NULL };
-    user u = { .fd = 0 };
+    user u = { .name = "a\xff\xc3(\xe2\x82\xac\xed\xa0\x80\xf4\x90\x80\x80\xc0\xaf\x01\"" };
     RT_SPAWN(rt, &h, named_run, u);
     while (!strstr(d.text, "timer")) {
         memset(&d, 0, sizeof d);
@@ -275,18 +276,11 @@ TEST_OF_THREADS(dump_replaces_invalid_utf8) {
     volt_detach(&h);
     destroy(rt);
 }
-static volt_poll badly_named_run(volt_cx *cx, void *arg) {
-    user *u = (user *)arg;
-    VOLT_BEGIN(cx, u);
-    volt_name(cx, "a\nworker 7: \x1b[2J\x7f");
-    VOLT_AWAIT(u->n, volt_sleep(cx, VOLT_S(100)));
-    VOLT_END(0);
-}
 TEST_OF_THREADS(name_of_a_task_begins_no_line_of_a_dump) {
     static dumped d;
     volt_rt *rt = create_on(1);
-    user u = { .fd = 0 };
-    RT_SPAWN(rt, NULL, badly_named_run, u);
+    user u = { .name = "a\nworker 7: \x1b[2J\x7f" };
+    RT_SPAWN(rt, NULL, named_run, u);
     while (!strstr(d.text, "timer")) {
         memset(&d, 0, sizeof d);
         CHECK_EQ(volt_dump_to(rt, put_dumped, &d, 0), 0);

@@ -5,7 +5,7 @@
 #include "volt.h"
 #include "test.h"
 #include "tasks.h"
-#include <sys/wait.h>
+#include "in_child.h"
 int limits_main(void);
 #define main limits_main
 #include "examples/16_limits.c"
@@ -377,20 +377,15 @@ ROOT_TEST_1(older_tasks_have_their_turn_while_the_clock_stands_still, { mill m; 
     VOLT_END(0);
 }
 
+static void is_refused_the_clock(void *rt) {
+    CHECK_EQ(volt_test_advance((volt_rt *)rt, 1), -ECHILD);
+    CHECK_EQ(volt_test_hold((volt_rt *)rt, 1), -ECHILD);
+}
 TEST(forked_child_does_not_move_the_clock) {
     volt_config c = test_config(1);
     volt_rt *rt = NULL;
-    int status = -1;
     CHECK_EQ(volt_create(&c, &rt), 0);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        int is_refused = volt_test_advance(rt, 1) == -ECHILD && volt_test_hold(rt, 1) == -ECHILD;
-        TEST_BEFORE_EXIT();
-        _exit(!is_refused);
-    }
-    while (waitpid(child, &status, 0) < 0) CHECK_EQ(errno, EINTR);
-    CHECK_EQ(status, 0);
+    in_child(is_refused_the_clock, rt);
     destroy(rt);
 }
 
