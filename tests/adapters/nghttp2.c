@@ -799,7 +799,7 @@ static volt_poll reset_and_stop(volt_cx *cx, answer *a, pair *p) {
     CHECK_EQ(p->server_rc, 0);
     VOLT_END(0);
 }
-static volt_poll early_answer(volt_cx *cx, test *s, const char *bytes, size_t len) {
+static volt_poll cut_request(volt_cx *cx, test *s, const char *bytes, size_t len) {
     static answer a;
     VOLT_BEGIN(cx, s);
     pair_open(cx, &s->p, 1, 0);
@@ -813,7 +813,7 @@ static volt_poll early_answer(volt_cx *cx, test *s, const char *bytes, size_t le
 }
 static volt_poll answered_early(volt_cx *cx, void *s) {
     static const char bytes[] = MAGIC SETTINGS POST_FIELD "\0\0\3\0\0\0\0\0\1abc";
-    return early_answer(cx, (test *)s, bytes, sizeof bytes - 1);
+    return cut_request(cx, (test *)s, bytes, sizeof bytes - 1);
 }
 TEST(answer_before_the_end_of_the_request_resets_its_stream_and_a_stop_ends) {
     run(answered_early);
@@ -821,7 +821,7 @@ TEST(answer_before_the_end_of_the_request_resets_its_stream_and_a_stop_ends) {
 // The handler returns when the client has read its answer.
 static volt_poll left_early(volt_cx *cx, void *s) {
     static const char bytes[] = MAGIC SETTINGS POST_ANSWERS "\0\0\3\0\0\0\0\0\1abc";
-    return early_answer(cx, (test *)s, bytes, sizeof bytes - 1);
+    return cut_request(cx, (test *)s, bytes, sizeof bytes - 1);
 }
 TEST(handler_that_returns_behind_its_answer_resets_the_rest_of_the_request) { run(left_early); }
 
