@@ -21,10 +21,6 @@
 // progress at a time. The task of a request is cancelled when the peer resets its stream, or the
 // session ends.
 //
-// A handler may end its answer, and return, before the body of the request is complete: behind the
-// answer the server resets the stream without an error, so that the client sends no more. Writes of
-// the client then give -ECONNRESET, and its reads the whole answer.
-//
 // Back-pressure: a body that is not read holds up its sender by the window of the stream, 64 KiB,
 // and 16 such streams hold up the connection. A write waits while 16 KiB of its stream are unsent.
 //
@@ -102,13 +98,6 @@ static inline int volt_nghttp2_request(volt_nghttp2_conn *c, volt_nghttp2_stream
     volt_nghttp2_unlock(&c->h);
     return rc;
 }
-// Called when the answer is sent, and when the handler has returned: with both, a body that the
-// peer still sends is of no use (RFC 9113, 8.1). The reset must not come before the end of the
-// answer, which it would cut.
-static inline void volt_nghttp2__refuse_rest(volt_nghttp2_stream *r) {
-    if (r->is_sent && !r->has_all && !r->is_closed)
-        (void)nghttp2_submit_rst_stream(r->h->session, NGHTTP2_FLAG_NONE, r->id, NGHTTP2_NO_ERROR);
-}
 // Leaves a request of a client. If its answer is not complete, the stream is reset.
 //   where  : any thread, before volt_nghttp2_free
 static inline void volt_nghttp2_leave(volt_nghttp2_stream *r) {
@@ -120,7 +109,6 @@ static inline void volt_nghttp2_leave(volt_nghttp2_stream *r) {
                                         is_server ? NGHTTP2_INTERNAL_ERROR : NGHTTP2_CANCEL);
     if (!r->is_closed) (void)nghttp2_session_consume(c->h.session, r->id, r->in.to - r->in.from);
     r->in.from = r->in.to;
-    volt_nghttp2__refuse_rest(r);
     c->h.n_busy--;
     volt_nghttp2__release(r);
     volt_nghttp2_unlock(&c->h);
@@ -187,15 +175,6 @@ static inline int volt_nghttp2__frame(nghttp2_session *s, const nghttp2_frame *f
     r->refs++, c->h.n_busy++;
     return 0;
 }
-static inline int volt_nghttp2__sent(nghttp2_session *s, const nghttp2_frame *f, void *conn) {
-    volt_nghttp2_stream *r = f->hd.stream_id ? volt_nghttp2__of(s, f->hd.stream_id) : NULL;
-    int is_last = (f->hd.type == NGHTTP2_HEADERS || f->hd.type == NGHTTP2_DATA) &&
-                  (f->hd.flags & NGHTTP2_FLAG_END_STREAM);
-    if (!r || !((volt_nghttp2_conn *)conn)->o.handler || !is_last) return 0;
-    r->is_sent = 1;
-    if (r->refs == 1) volt_nghttp2__refuse_rest(r); // otherwise the handler may read the rest
-    return 0;
-}
 static inline int volt_nghttp2__close(nghttp2_session *s, int32_t id, uint32_t error, void *conn) {
     volt_nghttp2_stream *r = volt_nghttp2__of(s, id);
     (void)error, (void)conn;
@@ -230,7 +209,6 @@ static inline int volt_nghttp2_open(volt_nghttp2_conn **out, const volt_nghttp2_
         nghttp2_session_callbacks_set_on_header_callback(calls, volt_nghttp2__header);
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback(calls, volt_nghttp2__data);
         nghttp2_session_callbacks_set_on_frame_recv_callback(calls, volt_nghttp2__frame);
-        nghttp2_session_callbacks_set_on_frame_send_callback(calls, volt_nghttp2__sent);
         nghttp2_session_callbacks_set_on_stream_close_callback(calls, volt_nghttp2__close);
         rc = o->handler ? nghttp2_session_server_new2(&c->h.session, calls, c, option)
                         : nghttp2_session_client_new2(&c->h.session, calls, c, option);

@@ -42,8 +42,7 @@ struct __attribute__((aligned(__alignof__(max_align_t)))) volt_nghttp2_stream {
     unsigned refs;          // of nghttp2, and of the user
     int is_headed, has_all; // of the peer: the fields, and the whole body, have come
     int is_answered, is_ended, is_closed;
-    int is_sent; // of a server: the whole answer
-    char *head;  // pairs of texts
+    char *head; // pairs of texts
     size_t n_head;
     volt_nghttp2__room in, out;
 };
