@@ -18894,6 +18894,13 @@ VOLT_API int volt__arm_poll_end(volt_cx *cx, volt_arm *a, volt_poll p) {
     a->fired = 1;
     return 1;
 }
+// The claimed arm has its message and waits again, as a reader may: the next pass polls it like the
+// others. Out of line, so that the passes of other awaits stay short.
+static __attribute__((noinline, cold)) void volt__arms_unclaim(volt__node *node) {
+    int mode = (int)volt__arms_get(node, VOLT__ARMS_MODE);
+    node->prev_->shield_base_ = VOLT__IN_SELECT;
+    volt__arms_phase(node, volt__arms_first_phase(node, mode));
+}
 // Called after each pass. Returns 1 if another pass follows in this poll, else 0. `last` is there
 // for its type: a bare poll in place of the last arm does not compile.
 VOLT_API int volt__arms_next_pass(volt_cx *cx, volt__arm_status last) {
@@ -18914,12 +18921,8 @@ VOLT_API int volt__arms_next_pass(volt_cx *cx, volt__arm_status last) {
         return 1;
     }
     if (phase == VOLT__PHASE_DRAIN || phase == VOLT__PHASE_POSTPONED) return 0;
-    if (phase == VOLT__PHASE_CLAIMED && !volt__arms_get(node, VOLT__ARMS_WINNER)) {
-        // The claimed arm has its message, and waits again, as a reader may: it is polled like the
-        // others from here on.
-        node->prev_->shield_base_ = VOLT__IN_SELECT;
-        volt__arms_phase(node, volt__arms_first_phase(node, (int)volt__arms_get(node,
-                                                                                VOLT__ARMS_MODE)));
+    if (VOLT__UNLIKELY(phase == VOLT__PHASE_CLAIMED) && !volt__arms_get(node, VOLT__ARMS_WINNER)) {
+        volt__arms_unclaim(node);
         return 1;
     }
     uint32_t pass = volt__arms_get(node, VOLT__ARMS_START) + 1;
