@@ -32,6 +32,13 @@
 #  define TEST_BEFORE_EXIT() ((void)0)
 #endif
 
+// The address sanitizer keeps 256 MiB of freed memory by itself, and the processes of a run are
+// forked: nearly all time went into copying its page tables.
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) {
+    return "quarantine_size_mb=8";
+}
+
 static const scenario scenarios[] = {
     TASK(ends_at_once, 0),
     TASK(spawns_of_every_size, 0),
