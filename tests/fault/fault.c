@@ -32,8 +32,8 @@
 #  define TEST_BEFORE_EXIT() ((void)0)
 #endif
 
-// The address sanitizer keeps 256 MiB of freed memory by itself, and the processes of a run are
-// forked: nearly all time went into copying its page tables.
+// By default the address sanitizer keeps 256 MiB of freed memory. Its page tables would be copied
+// by each fork of the process scenarios, which would take most of the time.
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
     return "quarantine_size_mb=8";

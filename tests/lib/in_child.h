@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// What a forked child does, as a part of a test.
+// Runs a part of a test in a forked child.
 #ifndef VOLT_TEST_IN_CHILD_H
 #define VOLT_TEST_IN_CHILD_H
 
