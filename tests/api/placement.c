@@ -159,7 +159,8 @@ TEST_OF_THREADS(placement_prefers_parked_to_busy_workers) {
             UNTIL(READ(n_ended) == i + 1);
             seen[READ(at) - 1]++;
         }
-        CHECK_EQ(rt->workers[busy]->inbox.spawned, was_spawned);
+        // a parked one may be awake for a moment; by chance alone it would be some 50
+        CHECK(rt->workers[busy]->inbox.spawned - was_spawned <= 20);
         for (int i = 0; i < WORKERS; i++) CHECK(i == busy || seen[i] > 0); // they take turns
         UNTIL(stats_of(rt).inbox_tasks > 0); // some are stolen by a worker that is not yet asleep
         release(&g);
