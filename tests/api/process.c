@@ -38,19 +38,21 @@ static void fork_keeper(void) {
 static int refused_with;
 #include <sys/syscall.h>
 #if defined(SYS_pidfd_send_signal)
-#  define IS_SEND_SIGNAL(number_) ((number_) == SYS_pidfd_send_signal)
+#  define SEND_SIGNAL SYS_pidfd_send_signal
 #else
-#  define IS_SEND_SIGNAL(number_) ((number_) == 424)
+#  define SEND_SIGNAL 424
 #endif
 #define FIRST_OF(first_, ...) first_
-#define syscall(...)                                                                               \
-    (IS_SEND_SIGNAL(FIRST_OF(__VA_ARGS__, 0)) && refused_with ? (errno = refused_with, -1L)        \
-                                                              : (syscall)(__VA_ARGS__))
-#define kill counted_kill
+#define refusable_syscall(...)                                                                     \
+    (FIRST_OF(__VA_ARGS__, ~) == SEND_SIGNAL && refused_with ? (errno = refused_with, -1L)         \
+                                                             : syscall(__VA_ARGS__))
+#define HOOK_kill ~, counted_kill
+#define HOOK_syscall ~, refusable_syscall
+#define SECOND(a_, b_, ...) b_
+#define PICK(...) SECOND(__VA_ARGS__)
+#define VOLT_SYS(name_, ...) PICK(HOOK_##name_, name_, ~)(__VA_ARGS__)
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
-#undef kill
-#undef syscall
 #include "test.h"
 #include "tasks.h"
 #include <dirent.h>

@@ -26,7 +26,7 @@ sendmmsg           ENOSYS EPERM EINVAL datagrams
 pidfd_open         ENOSYS EPERM EINVAL process
 pidfd_send_signal  ENOSYS EPERM EINVAL process
 SO_PEERPIDFD       ENOPROTOOPT         unix
-preadv2            ENOSYS EOPNOTSUPP EPERM EINVAL dirs files
+preadv2            ENOSYS EOPNOTSUPP EPERM EINVAL dirs
 splice             ENOSYS EPERM EINVAL streams
 UDP_SEGMENT        IGNORE EIO EINVAL   datagrams
 UDP_GRO            ENOPROTOOPT         datagrams
