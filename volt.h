@@ -13849,13 +13849,13 @@ static inline void volt__copy(void *to, const void *from, size_t len) {
 // link: the first arm of the select is linked on a rendezvous. poll, end: a poll of the select
 // begins, ends. over: the select returns. unused is NULL.
 //
-// No arm can be claimed while its select is polling. A caller that finds such an arm fires it as
-// RETRY: the arm's task polls it again, and the arm searches for a partner itself. The poll in
-// which an arm wins also unlinks the others. Two arms of one select never meet. An arm is skipped
-// if another arm of its select is claimed, because it leaves the list soon.
+// No arm can be claimed while its select is polling, or while another arm of it is claimed. A
+// caller that finds such an arm unlinks it and fires it as RETRY: the arm searches for a partner
+// itself when its task polls it again. If it stayed linked, neither would search for the other one
+// should the claimed arm wait again, and later callers would overtake the one that waits. The poll
+// in which an arm wins also unlinks the others. Two arms of one select never meet.
 #define VOLT__SELECT_POLLING ((volt__node *)(uintptr_t)1)
 #define VOLT__SELECT_IDLE ((volt__node *)(uintptr_t)2)
-enum { VOLT__CLAIM_IS_OURS, VOLT__CLAIM_IS_BUSY, VOLT__CLAIM_IS_GONE };
 
 // Returns the frame of the select that this node is an arm of, or NULL if it is no arm. A child
 // function that an arm polls has a node of its own, which is no arm.
@@ -13864,18 +13864,11 @@ static volt__node *volt__select_of(volt__node *node) {
                                                 : NULL;
 }
 // Called under lock_ of the channel in which `node` is linked. So the frame of its select exists: a
-// select does not return before its arms are unlinked, under that lock. own_select is the select
-// that the caller's own wait belongs to, or NULL. Returns
-//   IS_OURS  the node is no arm of a select, or the claim has succeeded
-//   IS_BUSY  the node's select is polling
-//   IS_GONE  the node belongs to own_select, or another arm of its select is claimed
-static int volt__select_claim(volt__node *node, const volt__node *own_select) {
+// select does not return before its arms are unlinked, under that lock. Returns 1 if the node is no
+// arm of a select, or if the claim has succeeded, else 0.
+static int volt__select_claim(volt__node *node) {
     volt__node *select = volt__select_of(node), *was = VOLT__SELECT_IDLE;
-    if (!select) return VOLT__CLAIM_IS_OURS;
-    if (select == own_select) return VOLT__CLAIM_IS_GONE;
-    // [X1] with select
-    if (volt__cas_acq_rel(&select->next_, &was, node)) return VOLT__CLAIM_IS_OURS;
-    return was == VOLT__SELECT_POLLING ? VOLT__CLAIM_IS_BUSY : VOLT__CLAIM_IS_GONE;
+    return !select || volt__cas_acq_rel(&select->next_, &was, node); // [X1] with select
 }
 // Called by the select's task. Returns the arm that was claimed since the last poll, or NULL.
 static volt__node *volt__select_begin_poll(volt__node *select) {
@@ -13903,41 +13896,28 @@ static char *volt__rendezvous_data(const volt__node *node) { // NULL: waits for 
 }
 // Called under lock. Unlinks and returns the first node that can be met. Returns NULL if there is
 // none, or if a wait for a reservation comes before it: that wait is granted as soon as a receiver
-// is linked. Arms of own_select are skipped. Arms whose select is polling are fired as RETRY.
+// is linked. Arms of own_select are skipped: it is the select that the caller's own wait belongs
+// to, or NULL. Arms that cannot be claimed are fired as RETRY.
 static volt__node *volt__rendezvous_partner(volt__node **list, const volt__node *own_select,
                                             volt__wake_list *wakes) {
     volt__node *node = *list, *last = node ? node->prev_ : NULL, *next;
     for (int is_last = !node; !is_last; node = next) {
         is_last = node == last;
         next = node->next_;
-        int is_reserve = !volt__rendezvous_data(node);
-        int is_own = own_select && volt__select_of(node) == own_select;
-        if (is_reserve && !is_own) return NULL;
-        if (is_reserve) continue;
-        int claim = volt__select_claim(node, own_select);
-        if (claim == VOLT__CLAIM_IS_GONE) continue;
+        if (own_select && volt__select_of(node) == own_select) continue;
+        if (!volt__rendezvous_data(node)) return NULL;
         volt__list_remove(list, node);
-        if (claim == VOLT__CLAIM_IS_OURS) return node;
+        if (volt__select_claim(node)) return node;
         volt__wake_list_fire(wakes, node, VOLT__RETRY);
     }
     return NULL;
 }
-// Called under lock_ of the channel in which `node` is linked. Returns 1 if the node cannot be met:
-// it belongs to own_select, which may be NULL, or another arm of its select is claimed. Else 0.
-static int volt__select_is_gone(volt__node *node, const volt__node *own_select) {
-    volt__node *select = volt__select_of(node);
-    if (!select) return 0;
-    if (select == own_select) return 1;
-    // rlx: a claim that a waiting sender has seen is seen here as well, since the lock orders them
-    volt__node *claimed = volt__load_rlx(&select->next_);
-    return claimed != VOLT__SELECT_POLLING && claimed != VOLT__SELECT_IDLE;
-}
-// Called under lock. Returns 1 if the list has a node that is not gone, else 0.
+// Called under lock. Returns 1 if the list has a node that is no arm of own_select, else 0.
 static int volt__rendezvous_has_other(volt__node *list, const volt__node *own_select) {
     volt__node *node = list;
     if (!node) return 0;
     do {
-        if (!volt__select_is_gone(node, own_select)) return 1;
+        if (!own_select || volt__select_of(node) != own_select) return 1;
         node = node->next_;
     } while (node != list);
     return 0;
@@ -13963,7 +13943,7 @@ static uint32_t volt__rendezvous(volt_chan *c, char *v, uint32_t n, int is_send,
     }
     return done;
 }
-// Called under lock. Returns 1 if the slot is free and a receiver waits that can be met, else 0.
+// Called under lock. Returns 1 if the slot is free and a receiver of another select waits, else 0.
 static int volt__rendezvous_can_reserve(const volt_chan *c, const volt__node *own_select) {
     return c->len_ + c->n_slots_granted_ == 0 &&
            volt__rendezvous_has_other(c->receivers_, own_select);

@@ -1078,7 +1078,7 @@ TEST(claimed_select_ends_in_poll_that_sees_claim) {
         PENDING(met_run(cx_of(0)));
         CHECK_EQ(volt__node_state(&met.in.node_), VOLT__LINKED);
         volt__lock(&met.c.lock_);
-        CHECK_EQ(volt__select_claim(&met.in.node_, NULL), VOLT__CLAIM_IS_OURS);
+        CHECK(volt__select_claim(&met.in.node_));
         at_futex = completes_the_meeting;
         GIVES(met_run(cx_of(0)), 0);
         CHECK(met.in.fired && !met.other.fired);
@@ -1087,6 +1087,61 @@ TEST(claimed_select_ends_in_poll_that_sees_claim) {
         CHECK(!at_futex);
         volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
     }
+    end();
+}
+
+// A select of two receives from hand to hand. One arm was met, and the other one has not left its
+// channel yet when a sender comes to that.
+static struct {
+    volt_frame frame;
+    volt_arm met, other;
+    volt_chan first, second;
+    int buf[2], got[2], rounds; // messages that the first arm takes
+    int64_t rc;
+} either;
+static int n_refused; // reservations on the second channel, while the select is polled
+static volt_poll reader_of_first(volt_cx *cx) {
+    volt_poll p = volt_chan_recv(cx, &either.first, &either.got[0], sizeof either.got[0]);
+    if (volt_is_pending(p) || volt_value(p) < 0) return p;
+    n_refused += volt_chan_try_reserve(&either.second) == -EAGAIN;
+    if (--either.rounds == 0) return p;
+    return volt_chan_recv(cx, &either.first, &either.got[0], sizeof either.got[0]);
+}
+static volt_poll either_run(volt_cx *cx) {
+    VOLT_BEGIN(cx, &either);
+    VOLT_AWAIT(either.rc,
+               VOLT_SELECT(VOLT_ARM(&either.met, reader_of_first(cx)),
+                           VOLT_ARM(&either.other,
+                                    volt_chan_recv(cx, &either.second, &either.got[1],
+                                                   sizeof either.got[1]))));
+    VOLT_END(either.rc);
+}
+static const int seven = 7, eight = 8;
+static void begin_either(int rounds) {
+    begin();
+    memset(&either, 0, sizeof either);
+    n_refused = 0;
+    either.rounds = rounds;
+    CHECK_EQ(volt_chan_init(&either.first, &either.buf[0], sizeof either.buf[0], 0), 0);
+    CHECK_EQ(volt_chan_init(&either.second, &either.buf[1], sizeof either.buf[1], 0), 0);
+    PENDING(either_run(cx_of(0)));
+    CHECK_EQ(volt_chan_try_send(&either.first, &seven, sizeof seven), 0);
+    PENDING(volt_chan_send(cx_of(1), &either.second, &eight, sizeof eight));
+}
+TEST(reservation_overtakes_no_send_while_met_select_is_polled) {
+    begin_either(1);
+    GIVES(either_run(cx_of(0)), 0);
+    CHECK_EQ(n_refused, 1);
+    CHECK(either.got[0] == 7 && either.got[1] == 0);
+    GIVES(volt_chan_send(cancelled_cx(1), &either.second, &eight, sizeof eight), -ECANCELED);
+    end();
+}
+TEST(sender_meets_select_whose_met_arm_waits_again) {
+    begin_either(2);
+    GIVES(either_run(cx_of(0)), 1);
+    CHECK_EQ(n_refused, 1);
+    CHECK(either.got[0] == 7 && either.got[1] == 8);
+    GIVES(volt_chan_send(cx_of(1), &either.second, &eight, sizeof eight), 0);
     end();
 }
 

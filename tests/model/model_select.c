@@ -25,7 +25,7 @@ typedef struct selection {
     volt_arm arm[2], other, inner;
     volt_timer timer;
     int64_t rc;
-    int message[2];
+    int message[2], n_received;
 } selection;
 #define RECEIVE_FROM(c_, i_)                                                                       \
     VOLT_ARM(&s->arm[i_], volt_chan_recv(cx, chans[c_], &s->message[i_], sizeof(int)))
@@ -70,6 +70,18 @@ static volt_poll receives_or_sleeps(volt_cx *cx, void *arg) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(s->rc, VOLT_SELECT_BIASED(RECEIVE(0), RECEIVE(1),
                                          VOLT_ARM(&s->other, volt_sleep(cx, VOLT_MS(1)))));
+    VOLT_END(s->rc);
+}
+// The first arm takes one message and waits for another one, as a reader may.
+static volt_poll receives_twice(volt_cx *cx, selection *s) {
+    volt_poll p = volt_chan_recv(cx, chans[0], &s->message[0], sizeof(int));
+    if (volt_is_pending(p) || volt_value(p) != 1 || s->n_received++ > 0) return p;
+    return volt_chan_recv(cx, chans[0], &s->message[0], sizeof(int));
+}
+static volt_poll receives_two_or_one(volt_cx *cx, void *arg) {
+    selection *s = arg;
+    VOLT_BEGIN(cx, s);
+    VOLT_AWAIT(s->rc, VOLT_SELECT_BIASED(VOLT_ARM(&s->arm[0], receives_twice(cx, s)), RECEIVE(1)));
     VOLT_END(s->rc);
 }
 static volt_poll sends_either(volt_cx *cx, void *arg) {
@@ -396,6 +408,45 @@ SCENARIO(select_sender_beside_poll) {
     both(run, wake);
     end(1);
     VMC_ASSERT(movers[0].has_ended && selectors[0].rc == 0 && selectors[0].message[0] == FIRST);
+    end_sender(&movers[0]);
+    end_all();
+}
+// The arm that was met waits again: the select still meets the sender that comes to its other arm.
+SCENARIO(select_met_arm_waits_again) {
+    vmc_must_happen("both");
+    vmc_must_happen("the second");
+    make(3);
+    start(receives_two_or_one);
+    spawn_mover(2, sends, 1);
+    three(run, try_send_first, run);
+    end(1);
+    const selector *k = &selectors[0];
+    VMC_ASSERT(k->rc == 1 && k->message[1] == FIRST + 1 && movers[0].has_ended);
+    VMC_ASSERT(k->message[0] == (sent[0] == 0 ? FIRST : 0));
+    vmc_reached(sent[0] == 0 ? "both" : "the second");
+    end_sender(&movers[0]);
+    end_all();
+}
+// A sender that comes to an arm of a met select waits. No reservation overtakes it on account of
+// that arm, which leaves.
+static void send_and_reserve(void *w) {
+    drain(w);
+    act_as(w);
+    if (!movers[0].has_ended) VMC_ASSERT(volt_chan_try_reserve(chans[0]) == -EAGAIN);
+    drain(w);
+}
+SCENARIO(select_reserve_behind_sender) {
+    vmc_must_happen("the first");
+    vmc_must_happen("the second");
+    make(2);
+    start(receives_either);
+    spawn_mover(1, sends, 0);
+    both(send_and_reserve, try_send_second);
+    end(1);
+    const selector *k = &selectors[0];
+    VMC_ASSERT(k->rc == (sent[1] == 0) && movers[0].has_ended == (k->rc == 0));
+    VMC_ASSERT(k->message[k->rc] == FIRST + k->rc && k->message[!k->rc] == 0);
+    vmc_reached(k->rc ? "the second" : "the first");
     end_sender(&movers[0]);
     end_all();
 }

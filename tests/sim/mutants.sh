@@ -406,10 +406,8 @@ list() {
 - if (c->n_slots_granted_ > 0 && volt__rendezvous_has_other(ours, own_select)) return 0;
 + (void)ours;
 @ chan-meets-twice turns: a select with two arms that meet gets both messages, and keeps one
-- // [X1] with select
-- if (volt__cas_acq_rel(&select->next_, &was, node)) return VOLT__CLAIM_IS_OURS;
-+ if (volt__cas_acq_rel(&select->next_, &was, node) || was != VOLT__SELECT_POLLING)
-+ return VOLT__CLAIM_IS_OURS;
+- return !select || volt__cas_acq_rel(&select->next_, &was, node); // [X1] with select
++ return !select || volt__cas_acq_rel(&select->next_, &was, node) || was != VOLT__SELECT_POLLING;
 @ chan-close-silent turns: a close does not wake waiting senders
 - volt__wake_list_fire_all(wakes, &c->senders_, VOLT__CLOSED);
 + (void)0;
