@@ -408,6 +408,12 @@ list() {
 @ chan-meets-twice turns: a select with two arms that meet gets both messages, and keeps one
 - return !select || volt__cas_acq_rel(&select->next_, &was, node); // [X1] with select
 + return !select || volt__cas_acq_rel(&select->next_, &was, node) || was != VOLT__SELECT_POLLING;
+@ chan-met-arm-stays turns: an arm whose select was met elsewhere stays linked, and looks no more
+- volt__list_remove(list, node);
+- if (volt__select_claim(node)) return node;
++ if (volt__select_of(node) && volt__select_of(node)->next_ > VOLT__SELECT_IDLE) continue;
++ volt__list_remove(list, node);
++ if (volt__select_claim(node)) return node;
 @ chan-close-silent turns: a close does not wake waiting senders
 - volt__wake_list_fire_all(wakes, &c->senders_, VOLT__CLOSED);
 + (void)0;

@@ -127,7 +127,7 @@ typedef struct op_turn {
     op_wait wait;
     turn other; // of a select over two receives
     int64_t limit, start, rc;
-    int how;
+    int how, waits_again; // the first of them takes a message, and waits for another one
 } op_turn;
 enum { HOW_PLAIN, HOW_WITHIN, HOW_BESIDE_SLEEP, HOW_BESIDE_PAUSE, HOW_BESIDE_OTHER };
 // The end of a wait: by itself, or by a limit or a cancellation.
@@ -146,6 +146,18 @@ static void two_waits_begin(op_turn *o) {
     o->wait.t.w.beside = &o->other.w;
     wait_begins(&o->wait.t.w);
     wait_begins(&o->other.w);
+    o->waits_again = (int)prog_below(2);
+}
+static volt_poll first_wait_poll(volt_cx *cx, op_turn *o) {
+    waiting *w = &o->wait.t.w;
+    volt_poll p = wait_poll(cx, w);
+    if (volt_is_pending(p) || volt_value(p) <= 0 || !o->waits_again) return p;
+    o->waits_again = 0;
+    turn_waits(&o->wait.t, W_RECV, w->i, w->n, 0);
+    w->data = o->wait.t.messages;
+    w->beside = &o->other.w;
+    wait_begins(w);
+    return wait_poll(cx, w);
 }
 static void two_waits_end(op_turn *o) {
     if (!o->wait.t.w.is_over) wait_ends(&o->wait.t.w, -ECANCELED); // was not polled
@@ -171,7 +183,7 @@ static volt_poll turn_wait(volt_cx *cx, op_turn *o, int id) {
     else {
         two_waits_begin(o);
         VOLT_AWAIT(volt_within(cx, &o->timer, o->limit,
-                               VOLT_SELECT(VOLT_ARM(&o->a, wait_poll(cx, &o->wait.t.w)),
+                               VOLT_SELECT(VOLT_ARM(&o->a, first_wait_poll(cx, o)),
                                            VOLT_ARM(&o->b, wait_poll(cx, &o->other.w)))));
         two_waits_end(o);
     }
