@@ -90,7 +90,8 @@ typedef struct op_wait {
 } op_wait;
 static volt_poll wait_poll(volt_cx *cx, waiting *w) {
     const volt__node *n = cx->frame_;
-    int has_turn = w->kind == W_MUTEX && node_state(n) == VOLT__RETRY;
+    int is_retry = node_state(n) == VOLT__RETRY, has_turn = is_retry && w->kind == W_MUTEX;
+    if (is_retry && w->beside) w->linked_at = 0; // it could not be claimed: others came first
     volt_poll p = w->kind == W_LOAN ? loan_poll(cx, w)
                   : is_lock(w)      ? lock_poll(cx, w)
                                     : mail_poll(cx, w);
