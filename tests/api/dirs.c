@@ -88,9 +88,7 @@ static ssize_t seam_preadv2(int fd, const struct iovec *part, int n, off_t at, i
 #define HOOK_rename ~, seam_rename
 #define HOOK_preadv2 ~, seam_preadv2
 #define HOOK_syscall ~, seam_syscall
-#define SECOND(a_, b_, ...) b_
-#define PICK(...) SECOND(__VA_ARGS__)
-#define VOLT_SYS(name_, ...) PICK(HOOK_##name_, name_, ~)(__VA_ARGS__)
+#include "hook.h"
 #include "volt.h"
 #include "test.h"
 #include "tasks.h"

@@ -48,9 +48,7 @@ static int refused_with;
                                                              : syscall(__VA_ARGS__))
 #define HOOK_kill ~, counted_kill
 #define HOOK_syscall ~, refusable_syscall
-#define SECOND(a_, b_, ...) b_
-#define PICK(...) SECOND(__VA_ARGS__)
-#define VOLT_SYS(name_, ...) PICK(HOOK_##name_, name_, ~)(__VA_ARGS__)
+#include "hook.h"
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #include "test.h"

@@ -72,9 +72,7 @@ static int seam_epoll_ctl(int ep, int op, int fd, struct epoll_event *ev) {
 static int seam_fcntl3(int fd, int op, int arg) {
     return is_refused(fd, "fcntl") ? -1 : fcntl(fd, op, arg);
 }
-#define SECOND(a_, b_, ...) b_
-#define PICK(...) SECOND(__VA_ARGS__)
-#define VOLT_SYS(name_, ...) PICK(HOOK_##name_, name_, ~)(__VA_ARGS__)
+#include "hook.h"
 #define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_) seam_epoll_wait(ep_, ev_, n_, timeout_)
 
 #include "interleave.h"

@@ -4,9 +4,7 @@
 #define HOOK_pthread_sigmask ~, answer_sigmask
 #define HOOK_read ~, answer_read
 #define HOOK_splice ~, answer_splice
-#define SECOND(a_, b_, ...) b_
-#define PICK(...) SECOND(__VA_ARGS__)
-#define VOLT_SYS(name_, ...) PICK(HOOK_##name_, name_, ~)(__VA_ARGS__)
+#include "hook.h"
 #define VOLT_START_CHILD(child_) START_BY_FORK(child_)
 #define _GNU_SOURCE 1 // before the first libc header
 #include "start_by_fork.h"

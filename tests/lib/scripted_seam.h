@@ -34,9 +34,7 @@
 #define HOOK_read ~, seam_read
 #define HOOK_timerfd_settime ~, seam_timerfd_settime
 #define HOOK_write ~, seam_write
-#define SECOND(a_, b_, ...) b_
-#define PICK(...) SECOND(__VA_ARGS__)
-#define VOLT_SYS(name_, ...) PICK(HOOK_##name_, name_, ~)(__VA_ARGS__)
+#include "hook.h"
 
 static int64_t clock_now = INT64_C(1000000000000), clock_step;
 #define VOLT_NOW_NS() (clock_now += clock_step)

@@ -70,9 +70,7 @@
 #define HOOK_epoll_wait ~, seam_epoll_wait_ms
 #define HOOK_open ~, seam_open
 #define HOOK_syscall ~, seam_syscall
-#define SECOND(a_, b_, ...) b_
-#define PICK(...) SECOND(__VA_ARGS__)
-#define VOLT_SYS(name_, ...) PICK(HOOK_##name_, name_, ~)(__VA_ARGS__)
+#include "hook.h"
 #define VOLT_NOW_NS() seam_now()
 #define VOLT_EPOLL_WAIT(ep_, ev_, n_, timeout_) seam_epoll_wait(ep_, ev_, n_, timeout_)
 #define VOLT_FUTEX_WAIT(word_, expect_, deadline_)                                                 \

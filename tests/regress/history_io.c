@@ -35,9 +35,7 @@ static int seam_kill(pid_t pid, int number) {
 }
 #define HOOK_preadv2 ~, seam_preadv2
 #define HOOK_kill ~, seam_kill
-#define SECOND(a_, b_, ...) b_
-#define PICK(...) SECOND(__VA_ARGS__)
-#define VOLT_SYS(name_, ...) PICK(HOOK_##name_, name_, ~)(__VA_ARGS__)
+#include "hook.h"
 #include "volt.h"
 #include "test.h"
 #include "tasks.h"
