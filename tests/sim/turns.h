@@ -138,15 +138,18 @@ static void check_wait(const op_turn *o, int id) {
     SIM_CHECK(o->how == HOW_BESIDE_PAUSE || (o->how == HOW_BESIDE_OTHER && o->other.w.rc >= 0) ||
               (o->how != HOW_PLAIN && sim_now() >= o->start + o->limit));
 }
+static void recv_begins(turn *t, int i, uint32_t n, const waiting *beside) {
+    turn_waits(t, W_RECV, i, n, 0);
+    t->w.data = t->messages;
+    t->w.beside = beside;
+    wait_begins(&t->w);
+}
 // Arms that wait themselves, not in a function of their own: a rendezvous claims their select. It
 // must not claim it twice: at most one of the two receives a message.
 static void two_waits_begin(op_turn *o) {
-    turn_waits(&o->other, W_RECV, o->wait.t.w.i, 1, 0);
-    o->other.w.data = o->other.messages;
-    o->other.w.beside = &o->wait.t.w;
     o->wait.t.w.beside = &o->other.w;
     wait_begins(&o->wait.t.w);
-    wait_begins(&o->other.w);
+    recv_begins(&o->other, o->wait.t.w.i, 1, &o->wait.t.w);
     o->waits_again = (int)prog_below(2);
 }
 static volt_poll first_wait_poll(volt_cx *cx, op_turn *o) {
@@ -154,10 +157,7 @@ static volt_poll first_wait_poll(volt_cx *cx, op_turn *o) {
     volt_poll p = wait_poll(cx, w);
     if (volt_is_pending(p) || volt_value(p) <= 0 || !o->waits_again) return p;
     o->waits_again = 0;
-    turn_waits(&o->wait.t, W_RECV, w->i, w->n, 0);
-    w->data = o->wait.t.messages;
-    w->beside = &o->other.w;
-    wait_begins(w);
+    recv_begins(&o->wait.t, w->i, w->n, &o->other.w);
     return wait_poll(cx, w);
 }
 static void two_waits_end(op_turn *o) {
