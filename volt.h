@@ -13863,6 +13863,11 @@ static volt__node *volt__select_of(volt__node *node) {
     return node->shield_base_ & VOLT__IN_SELECT ? VOLT__CONTAINER(volt_arm, node_, node)->parent_
                                                 : NULL;
 }
+// Returns 1 if the node is an arm of this select, else 0. select_or_null is that of a caller's own
+// wait.
+static int volt__select_has(const volt__node *select_or_null, volt__node *node) {
+    return select_or_null && volt__select_of(node) == select_or_null;
+}
 // Called under lock_ of the channel in which `node` is linked. So the frame of its select exists: a
 // select does not return before its arms are unlinked, under that lock. Returns 1 if the node is no
 // arm of a select, or if the claim has succeeded, else 0.
@@ -13896,15 +13901,14 @@ static char *volt__rendezvous_data(const volt__node *node) { // NULL: waits for 
 }
 // Called under lock. Unlinks and returns the first node that can be met. Returns NULL if there is
 // none, or if a wait for a reservation comes before it: that wait is granted as soon as a receiver
-// is linked. Arms of own_select are skipped: it is the select that the caller's own wait belongs
-// to, or NULL. Arms that cannot be claimed are fired as RETRY.
+// is linked. Arms of own_select are skipped. Arms that cannot be claimed are fired as RETRY.
 static volt__node *volt__rendezvous_partner(volt__node **list, const volt__node *own_select,
                                             volt__wake_list *wakes) {
     volt__node *node = *list, *last = node ? node->prev_ : NULL, *next;
     for (int is_last = !node; !is_last; node = next) {
         is_last = node == last;
         next = node->next_;
-        if (own_select && volt__select_of(node) == own_select) continue;
+        if (volt__select_has(own_select, node)) continue;
         if (!volt__rendezvous_data(node)) return NULL;
         volt__list_remove(list, node);
         if (volt__select_claim(node)) return node;
@@ -13917,7 +13921,7 @@ static int volt__rendezvous_has_other(volt__node *list, const volt__node *own_se
     volt__node *node = list;
     if (!node) return 0;
     do {
-        if (!own_select || volt__select_of(node) != own_select) return 1;
+        if (!volt__select_has(own_select, node)) return 1;
         node = node->next_;
     } while (node != list);
     return 0;
@@ -13943,7 +13947,8 @@ static uint32_t volt__rendezvous(volt_chan *c, char *v, uint32_t n, int is_send,
     }
     return done;
 }
-// Called under lock. Returns 1 if the slot is free and a receiver of another select waits, else 0.
+// Called under lock. Returns 1 if the slot is free and a receiver waits that is no arm of
+// own_select, else 0.
 static int volt__rendezvous_can_reserve(const volt_chan *c, const volt__node *own_select) {
     return c->len_ + c->n_slots_granted_ == 0 &&
            volt__rendezvous_has_other(c->receivers_, own_select);
