@@ -118,7 +118,8 @@
 //   initialised local across an await (1)      gcc -Wjump-misses-init, clang
 //                                              -Wconditional-uninitialized, C++ always
 //   local above VOLT_BEGIN (1)                 tests/static/above_begin.sh only
-//   buffer or object on the stack (2)          a debug build, for what is passed to volt
+//   buffer or object on the stack (2)          a debug build, for what is passed to volt, except
+//                                              for `arg` of volt_io
 //   side effect in an awaited call (4)         nothing
 //   frame not zeroed, polled after its end     all builds
 //   wait outside an await, arm used twice      a debug build
@@ -144,7 +145,8 @@
 //                 volt_blocking_detach, whose function may run on. volt_group_spawn: the group is
 //                 being closed. volt_token_hook: the token is cancelled
 //   -ETIMEDOUT    volt_within, volt_before, `_sync`: the time is up and the inner wait has ended.
-//                 volt_timer_fired tells it from the same result of the inner wait. volt_run:
+//                 volt_timer_fired tells it from the same result of the inner wait.
+//                 volt_timer_reset: the limit has cancelled the inner wait. volt_run:
 //                 .drain_timeout has passed. volt_relay: no byte has moved. From the kernel: a dead
 //                 connection
 //   -EAGAIN       a `try_` function would have to wait. volt_try_join: the task has not ended.
@@ -736,8 +738,8 @@
 // tasks then follow a clock of the process, which begins at 1 s and stands still while a task runs.
 // When all tasks wait, it jumps to the next timer: a program that sleeps for an hour ends at once,
 // and each run with the same .seed repeats the same order of events. The clock does not jump while
-// a pool thread is at work, nor during a volt_block_in_place, nor in the steps of a guest, nor
-// between volt_test_hold(rt, 1) and volt_test_hold(rt, 0); volt_test_advance moves it. It does jump
+// a pool thread is at work, nor during a volt_block_in_place, nor in a volt_rt_step, nor between
+// volt_test_hold(rt, 1) and volt_test_hold(rt, 0); volt_test_advance moves it. It does jump
 // while a task waits for another process or a plain thread, whose answer then comes late: hold the
 // clock in such a test. It serves one runtime at a time, of one worker (.workers above 1: -EINVAL);
 // `_sync` calls wait in real time, and .spin_us has no effect.
@@ -1262,9 +1264,9 @@ typedef struct volt_reader {
     const void *self_; // debug builds find a reader that was copied
     size_t cap_, from_, to_, scanned_, moved_;
     uint64_t skip_;    // bytes of a record that are to be dropped
-    char sought_[8];   // the delimiter that was sought last, unless it is longer
+    char sought_[8];   // the first bytes of the delimiter that was sought last, of n_sought_ bytes
     size_t n_sought_;
-    uint8_t policy_, is_end_, is_skipping_, is_moving_;
+    uint8_t policy_, is_end_, is_skipping_, is_moving_, is_seeking_;
 } volt_reader;
 // The form of a record: a header, in which a number of `width` bytes at `offset` is the length of
 // the body that follows. Zeroed memory: 4 bytes, big-endian, and nothing else.
@@ -1329,7 +1331,7 @@ typedef struct volt_signal_info {
 // The standard streams of a child; a number above 0 is a descriptor of this process, of which the
 // child gets a copy.
 enum {
-    VOLT_STDIO_INHERIT = 0, // that of this process
+    VOLT_STDIO_INHERIT = 0, // that of this process; closed if it is closed or close-on-exec here
     VOLT_STDIO_NULL = -1,   // /dev/null
     VOLT_STDIO_PIPE = -2,   // a pipe, whose other end is in the volt_process
     VOLT_STDIO_STDOUT = -3  // for `err` alone: the same as `out`
@@ -2150,9 +2152,9 @@ VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls);
 // descriptor: the earliest deadline of the guest, or an earlier time if that is far away.
 //   where  : any thread, but not while a thread is inside volt_rt_step or this function; with
 //            .guest_is_asked only the thread that makes the steps
-//   returns: an absolute time | 0 if a step is due now | VOLT_NEVER if no timer is set, without
-//            .is_guest, in a forked child, or while another thread makes the steps, in
-//            volt_shutdown, after which the descriptor is readable
+//   returns: an absolute time: a step is due now if it has passed, or is 0 | VOLT_NEVER if no timer
+//            is set, without .is_guest, in a forked child, or while another thread makes the steps,
+//            in volt_shutdown, after which the descriptor is readable
 VOLT_API volt_time volt_rt_deadline(volt_rt *rt);
 // The configuration with every default filled in. Writes the whole struct, of the size that it has
 // in the implementation, regardless of out->size.
@@ -2606,8 +2608,8 @@ VOLT_API void volt_delays_set(volt_delays *q, volt_delay *d, volt_time due);
 //   where  : as volt_delays_set
 VOLT_API void volt_delays_remove(volt_delays *q, volt_delay *d);
 // Takes a deadline that is due at the time `now`, which must not be earlier than in a call before:
-// the earliest one. Those that were set to a time before the `now` of an earlier call come first,
-// in any order.
+// the earliest one. Those that were set to a time not after the `now` of an earlier call come
+// first, in any order.
 //   where  : as volt_delays_set
 //   returns: that deadline, which is not queued any more | NULL if none is due
 VOLT_API volt_delay *volt_delays_take(volt_delays *q, volt_time now);
@@ -2621,8 +2623,8 @@ VOLT_API volt_time volt_delays_next(const volt_delays *q);
 //   where  : as volt_delays_set
 static inline uint32_t volt_delays_len(const volt_delays *q) { return q->len_; }
 static inline int volt_delay_is_queued(const volt_delay *d) { return d->link_ != NULL; }
-// Moves the test clock forward by `by` ns, and lets the tasks run whose timers are due then. In a
-// guest they run in its next step.
+// Moves the test clock forward by `by` ns, at most to 146 years, and lets the tasks run whose
+// timers are due then. In a guest they run in its next step.
 //   where  : any thread
 //   returns: 0 | -EINVAL if `by` is negative | -ENOSYS without VOLT_TEST_CLOCK | -ECHILD in a
 //            forked child
@@ -2864,8 +2866,8 @@ VOLT_API VOLT__MUST int volt_chan_send_sync(volt_chan *c, const void *v, size_t 
 // replaces the oldest message, which is copied to *old; NULL: not wanted. *old is memory apart from
 // *v.
 //   returns: 0 | 1 if it has replaced a message | -EPIPE | -EINVAL as volt_chan_send | -EAGAIN if
-//            each message is on its way to a receiver already, if all slots are reserved, or in a
-//            rendezvous if no receiver waits
+//            each message is on its way to a receiver already, if all slots are reserved or on
+//            their way to waiting sends, or in a rendezvous if no receiver waits
 VOLT_API int volt_chan_force_send(volt_chan *c, const void *v, size_t size, void *old);
 // Receives the oldest message into *v.
 //   returns: 1 | 0 if the channel is closed and drained | -EINVAL if `size` is not that of an
@@ -3187,12 +3189,14 @@ VOLT_API VOLT_POLL volt_accept_from(volt_cx *cx, int fd, volt_addr *peer);
 //            another -errno
 VOLT_API VOLT_POLL volt_connect(volt_cx *cx, const volt_addr *to);
 // The same from a local address, whose port may be 0: the system chooses it.
-//   returns: as volt_connect | -EADDRNOTAVAIL, -EADDRINUSE
+//   returns: as volt_connect | -EADDRNOTAVAIL, -EADDRINUSE. An error removes the path of a unix
+//            socket
 VOLT_API VOLT_POLL volt_connect_from(volt_cx *cx, const volt_addr *to, const volt_addr *from);
 // Connects a socket of the caller's, of any type; for options that are set before. A datagram
 // socket gets this peer, without a wait. The socket stays open in every case; after a cancellation
-// it may still be connecting.
+// it may still be connecting, and the next call may return the result of that attempt.
 //   returns: 0 | -EISCONN, -EALREADY | -ENOTSOCK | -EBADF, also if it is closed during the wait |
+//            -ECONNABORTED, -ENOTCONN if another operation on the socket has received the error |
 //            as volt_connect
 VOLT_API VOLT_POLL volt_connect_on(volt_cx *cx, int fd, const volt_addr *to);
 // Opens or binds a socket. type: SOCK_STREAM, SOCK_DGRAM ...
@@ -3305,6 +3309,8 @@ VOLT_API int volt_set_linger(int fd, int seconds);
 // A message that is longer than the buffer is never cut in silence: without MSG_TRUNC in `flags`
 // the result is -EMSGSIZE, with its beginning in the buffer; with it the true length, above `len`.
 // An error that an ICMP message has reported is returned by the next call, once.
+// A send to the path of a unix socket whose queue is full is tried again after 1 to 16 ms, because
+// Linux reports only to a connected socket (volt_connect_on) when there is room.
 //   returns: the number of bytes | -EMSGSIZE | -ECONNREFUSED, -EHOSTUNREACH | -ENOTSOCK | -EBADF,
 //            also if the socket is closed during the wait | another -errno
 VOLT_API VOLT_POLL volt_recv(volt_cx *cx, int fd, void *buf, size_t len, int flags);
@@ -3319,7 +3325,8 @@ VOLT_API VOLT_POLL volt_sendmsg(volt_cx *cx, int fd, const struct msghdr *m, int
 // Waits until one message is received or sent, and moves as many of the n as are possible at once.
 // Works on any kernel, and is faster where the kernel has the call.
 //   returns: the number of messages, 1 or more: v[i].msg_len has the length of each | 0 if n is 0 |
-//            as above. An error after the first message is left to the next call
+//            as above. An error after the first message is left to the next call, if it lasts: the
+//            kernel reports that of an ICMP message once, and drops it here
 VOLT_API VOLT_POLL volt_recvmmsg(volt_cx *cx, int fd, struct mmsghdr *v, unsigned n, int flags);
 VOLT_API VOLT_POLL volt_sendmmsg(volt_cx *cx, int fd, struct mmsghdr *v, unsigned n, int flags);
 
@@ -3413,7 +3420,8 @@ VOLT_API size_t volt_reader_moved(const volt_reader *r);
 // buffer with its end.
 //   returns: 1 | 2: a part of a line, since the stream has ended behind it, or with VOLT_LONG_CUT a
 //            piece | 0 at the end of the stream | -EMSGSIZE: too long, see the policies | the
-//            errors of the stream | `try_`: -EAGAIN: the buffer has no whole line
+//            errors of the stream | `try_`: -EAGAIN: the buffer has no whole line. Called again for
+//            a delimiter of more than 8 bytes, it scans the buffer from the start
 VOLT_API VOLT_POLL volt_read_line(volt_cx *cx, volt_reader *r, volt_span *out);
 VOLT_API VOLT__MUST int volt_try_read_line(volt_reader *r, volt_span *out);
 VOLT_API VOLT_POLL volt_read_until(volt_cx *cx, volt_reader *r, const void *delimiter, size_t n,
@@ -3509,8 +3517,9 @@ VOLT_API void volt_close_reset(volt_cx *cx, int fd);
 // Blocks the signals in the calling thread, and opens a descriptor that reports them. Call it in
 // the main thread before any other thread starts, so that these inherit the mask: a signal that
 // some thread does not block takes its default action there. It reports signals that are sent to
-// the process, not to a single thread. Signals of one number that are pending at once are one,
-// unless they are real-time signals. volt_close ends it, and leaves the mask as it is.
+// the process, not to a single thread, and no SIGPIPE that comes from the process itself. Signals
+// of one number that are pending at once are one, unless they are real-time signals. volt_close
+// ends it, and leaves the mask as it is.
 //   where  : any thread
 //   returns: a descriptor | -EINVAL if `n` is 0, or for SIGKILL, SIGSTOP, a signal of a fault, or
 //            no signal | -EMFILE, -ENFILE
@@ -3548,7 +3557,8 @@ VOLT_API VOLT_POLL volt_process_wait(volt_cx *cx, volt_process *p, volt_exit_sta
 //            started | -EPERM | -EINVAL
 VOLT_API int volt_process_signal(volt_process *p, int signal);
 // Ends the process, and collects it: SIGTERM and SIGCONT, then SIGKILL after `grace`, or as soon as
-// the scope is cancelled; grace 0: SIGKILL at once. Returns only when the process is collected. The
+// the scope is cancelled; grace 0: SIGKILL at once. Returns only when the process is collected: one
+// that this process may not kill, since it has become another user's, has to end by itself. The
 // signals go to the process alone; with .ends_group, what is left of its group gets SIGKILL then.
 //   returns: 0 with the end in *out | -ECHILD
 VOLT_API VOLT_POLL volt_process_end(volt_cx *cx, volt_process *p, volt_time grace,
@@ -3560,7 +3570,9 @@ VOLT_API VOLT_POLL volt_process_end(volt_cx *cx, volt_process *p, volt_time grac
 //            if *p has a process
 VOLT_API int volt_process_adopt(volt_process *p, int pid);
 // Runs a process to its end, in a group of its own, and keeps its output. If that does not fit, or
-// if it is cancelled, the process is ended as by volt_process_end, with c->grace.
+// if it is cancelled, the process is ended as by volt_process_end, with c->grace. The output ends
+// when the last process that has it open ends: what is left of the group is killed, but a process
+// that has left the group, as by setsid, is waited for.
 //   returns: 0, also if the process has failed: see c->end | -EMSGSIZE if out or err was full |
 //            -ECANCELED | -ECHILD as volt_process_wait; the output may be cut | the errors of
 //            volt_process_start
@@ -3606,7 +3618,7 @@ VOLT_API VOLT_POLL volt_send_fds(volt_cx *cx, int fd, const void *buf, size_t le
 VOLT_API VOLT_POLL volt_recv_fds(volt_cx *cx, int fd, void *buf, size_t len, int *fds, unsigned cap,
                                  volt_fds_info *out);
 // The process at the other end of a unix socket, as of its connect or listen call.
-//   returns: 0 | -errno
+//   returns: 0 | -ENOTCONN if there is none, also of a socket of another family | another -errno
 VOLT_API int volt_peer_cred(int fd, volt_cred *out);
 // The same process as a pidfd: it never means another one.
 //   returns: a descriptor | -ENOPROTOOPT before Linux 6.5 | another -errno
@@ -3839,9 +3851,10 @@ extern "C" {
 //   >>files      file operations, on a pool thread
 //   >>sockets    addresses, options, opening
 //   >>io         reads, writes, calls of the program
+//   >>accept     accept, and operations that back off
 //   >>messages   messages on sockets, datagrams
 //   >>unix       unix sockets, pipes, terminals
-//   >>net        accept, connect, closing, readiness, poll sets
+//   >>net        connect, closing, readiness, poll sets
 //   >>streams    streams, readers, writers
 //   >>combine    select and join over arms, join over arrays
 //   >>copy       copying between streams, files to sockets
@@ -4363,7 +4376,7 @@ typedef struct volt__child {
     const volt_process_options *options;
     char *const *envp;
     const char *path; // PATH of this process
-    volt_fd_pair fd[VOLT__CHILD_FDS];
+    volt_fd_pair fd[VOLT__CHILD_FDS]; // the standard streams come first; here -1: closed
     int n_fds, report_fd;
     // Set by the child. is_shared stays 0 where vfork is a fork, as in some emulators; then the
     // error comes through the pipe.
@@ -4395,12 +4408,13 @@ static int volt__child_place_fds(volt__child *c) {
     if (report_fd < 0) return errno; // the report goes through the old one
     c->report_fd = report_fd;
     for (int i = 0; i < c->n_fds; i++) {
-        int copy = fcntl(c->fd[i].here, F_DUPFD_CLOEXEC, above);
-        if (copy < 0) return errno;
-        c->fd[i].here = copy;
+        int *here = &c->fd[i].here;
+        if (*here >= 0 && (*here = fcntl(*here, F_DUPFD_CLOEXEC, above)) < 0) return errno;
     }
-    for (int i = 0; i < c->n_fds; i++)
-        if (dup2(c->fd[i].here, c->fd[i].there) < 0) return errno;
+    for (int i = 0; i < c->n_fds; i++) {
+        if (c->fd[i].here < 0) close(c->fd[i].there);
+        else if (dup2(c->fd[i].here, c->fd[i].there) < 0) return errno;
+    }
     return 0;
 }
 static void volt__child_reset_signals(void) {
@@ -4534,10 +4548,11 @@ static void volt__test_clock_move(volt_time to) {
     if (to > volt__test_clock.now && !volt__test_clock.is_held) volt__test_clock.now = to;
     volt__test_clock_unlock();
 }
+// Stops far from VOLT_NEVER: a deadline that is set later must not become VOLT_NEVER.
 static void volt__test_clock_advance(volt_time by) {
     volt__test_clock_lock();
-    volt_time left = VOLT_NEVER - volt__test_clock.now;
-    volt__test_clock.now += by < left ? by : left;
+    volt_time left = VOLT_NEVER / 2 - volt__test_clock.now;
+    volt__test_clock.now += by < left ? by : left > 0 ? left : 0;
     volt__test_clock_unlock();
 }
 static void volt__test_clock_hold(int hold) {
@@ -6864,13 +6879,13 @@ typedef struct volt__fd {
     uint8_t sticky;      // under lock: RDHUP, PRI, HUP or ERR was reported; no edge will repeat it
     uint8_t mode, flags; // W under lock, R any (hint); flags of a fresh number: W without the lock
     uint16_t reactor;    // under lock: index of its reactor, if mode is EDGE or ONESHOT
-    uint16_t backoff_ms; // any (relaxed): ms of the last back-off of accept; 0: none
+    uint16_t backoff_ms; // any (relaxed): ms of the last back-off; 0: none
     int reopened_fd;     // under lock: if REOPENED, volt's own descriptor; else 0
     // under lock: the mapped_len bytes before mapped_end were accessible at the last check
     uint32_t mapped_len;
     const char *mapped_end;
     volt__node *rd, *wr; // under lock: waiters
-    volt__node *backoff; // under lock: an accept that waits on a timer; rd waits behind it
+    volt__node *backoff; // under lock: a node that waits on a timer; rd waits behind it
 } volt__fd;
 VOLT__SASSERT(sizeof(volt__fd) == VOLT__CACHE_LINE, "one line per descriptor");
 
@@ -7198,17 +7213,17 @@ static void volt__fd_mark_drained(volt__fd *e, int dir, volt__fd_snapshot snapsh
     volt__unlock(&e->lock);
 }
 
-// ---- back-off of accept
-// An accept that fails for lack of descriptors or memory waits on a timer before it tries again.
-// The entry stores its node, so that retiring the entry ends that wait. Other accepts on the
-// descriptor that fail the same way wait in rd until the back-off ends.
-//   backoff  event   to    done by                                     and then
-//   NULL     begin   node  an accept, after it has armed its timer     -
-//   node     begin   node  another accept                              links its node in rd
-//   node     end     NULL  its task: timer expired, or cancelled       fires rd: they try again
-//   node     retire  NULL  the thread that retires the entry           wakes the task: -EBADF
+// ---- back-off
+// An operation that fails for a reason whose end no event reports waits on a timer before it tries
+// again (>>accept). The entry stores its node, so that retiring the entry ends that wait. Other
+// operations on the descriptor that fail the same way wait in rd until the back-off ends.
+//   backoff  event   to    done by                                      and then
+//   NULL     begin   node  an operation, after it has armed its timer   -
+//   node     begin   node  another operation                            links its node in rd
+//   node     end     NULL  its task: timer expired, or cancelled        fires rd: they try again
+//   node     retire  NULL  the thread that retires the entry            wakes the task: -EBADF
 
-// Several accepts and a close may store the delay at the same time; any of them may be the last.
+// Several operations and a close may store the delay at the same time; any of them may be the last.
 static void volt__fd_set_backoff(volt__fd *e, uint32_t ms) {
     volt__store_rlx(&e->backoff_ms, (uint16_t)ms); // rlx: only a delay
 }
@@ -9904,8 +9919,8 @@ static volt_time volt__drain_deadline(const volt__worker *w) {
 #endif
 }
 static int volt__drain_expired(const volt__worker *w) {
-    volt_time end = volt__drain_deadline(w);
-    return end != VOLT_NEVER && VOLT_NOW_NS() >= end;
+    volt_time end = w->is_own_thread ? w->drain_deadline : VOLT_NEVER;
+    return end != VOLT_NEVER && VOLT_REAL_NS() >= end;
 }
 // Returns the time of the next timer, or VOLT_NEVER.
 static volt_time volt__next_timer(volt__worker *w) {
@@ -11921,7 +11936,7 @@ VOLT_API volt_poll volt_interval_next(volt_cx *cx, volt_interval *iv) {
     if (volt_is_pending(p) || volt_value(p) < 0) return p;
     volt_time now = VOLT_NOW_NS(), behind = now > iv->next_ ? (now - iv->next_) / iv->period_ : 0;
     volt_time n_ticks = iv->missed == VOLT_MISSED_SKIP ? behind + 1 : 1;
-    if (iv->missed == VOLT_MISSED_DELAY) iv->next_ = volt__time_add(now, iv->period_);
+    if (iv->missed == VOLT_MISSED_DELAY && behind > 0) iv->next_ = volt__time_add(now, iv->period_);
     else iv->next_ = volt__time_add(iv->next_, n_ticks * iv->period_);
     return volt_ready(n_ticks);
 }
@@ -12636,6 +12651,7 @@ VOLT_API int volt_group_try_next(volt_cx *cx, volt_group *g, int64_t *result, ui
 }
 VOLT_API volt_poll volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id) {
     volt__wait_op op;
+    volt__check_not_on_stack(cx, id);
     volt__node *node = volt__leaf_begin(cx, VOLT__LEAF_GROUP);
     volt__task *done = NULL;
     if (!node) return volt_pending();
@@ -16357,8 +16373,8 @@ static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
 // node is fired, the operation is tried again. In each poll volt__io_begin does steps 1 to 3 of a
 // leaf (>>leaf) and acknowledges a fired node. volt__io_step then makes the attempts, each through
 // three layers: volt__io_try holds a pin, volt__io_perform goes by the flags of the entry, and
-// volt__io_call makes the system call. Accept, readiness and poll sets (>>net) use these functions,
-// too.
+// volt__io_call makes the system call. Accept (>>accept), readiness and poll sets (>>net) use these
+// functions, too.
 //   - System calls do not wait: transfers on a socket pass MSG_DONTWAIT; a listener has O_NONBLOCK,
 //     and any other file has it at least during the call. Only a disk file may delay the worker,
 //     since epoll cannot wait for it, and a file whose O_NONBLOCK another process has cleared.
@@ -16911,6 +16927,140 @@ VOLT_API int64_t volt_try_io(volt_cx *cx, int fd, uint32_t events, volt_io_fn *t
 #endif // VOLT_NO_IO
 
 //==================================================================================================
+// >>accept  accept, and operations that back off
+//==================================================================================================
+// Where no event reports the end of an obstacle, an operation waits on a timer (a back-off) before
+// it tries again:
+//   accept         while the process or the system is out of descriptors or memory
+//   send by path   while the queue of its receiver is full: see >>messages
+// The states of a back-off are listed in >>fds. Between polls, key_ of the node holds:
+//   accept    the number of errors in a row that may be the listener's
+//   back-off  the tick of its timer
+// All functions are called in a poll.
+#ifndef VOLT_NO_IO
+// ---- back-off
+
+// Waits on a timer, for twice the last delay, within the limits, and stores the node in the entry
+// of the descriptor. If another node is stored there already, waits in rd until that back-off ends.
+static volt_poll volt__io_back_off(volt_cx *cx, volt__node *node, const volt__io *io,
+                                   uint32_t least_ms, uint32_t most_ms) {
+    volt__fd *e = volt__fd_lookup_existing(&cx->rt_->fds, io->fd);
+    uint32_t ms = volt__load_rlx(&e->backoff_ms) * 2u; // rlx: only a delay
+    ms = ms < least_ms ? least_ms : ms > most_ms ? most_ms : ms;
+    // The timer is armed before the entry has the node: a thread that retires the entry takes the
+    // task from the node. The deadline may have passed already, if this thread was preempted.
+    if (volt__timer_start(cx, node, volt__time_add(VOLT_NOW_NS(), VOLT_MS(ms))))
+        (void)volt__task_wake(cx->task_);
+    int rc = volt__fd_back_off(e, io->snapshot.gen, node);
+    if (rc == VOLT__FD_AGAIN) {
+        volt__fd_set_backoff(e, ms);
+        node->kind_ = VOLT__LEAF_BACKOFF;
+        return volt__leaf_pending(cx, node, (uint32_t)io->fd);
+    }
+    volt__timer_end_wait(cx, node);
+    node->key_.any_ = 0; // was the tick of the timer
+    if (rc < 0) return volt__leaf_ready(node, rc);
+    if (volt__fd_wait_behind(e, io->snapshot.gen, node, cx->task_) == VOLT__FD_AGAIN) {
+        volt__io_save_gen(node, io);
+        (void)volt__task_wake(cx->task_); // the other back-off has just ended, or a close ended it
+    }
+    return volt__leaf_pending(cx, node, (uint32_t)io->fd);
+}
+// Called when an operation in a back-off is polled. Returns 0 if the back-off goes on. Returns 1 if
+// it is over or cancelled; then *is_closed is 1 if the entry was retired, or if io->fd is not the
+// number with which the back-off began, and otherwise *io has the generation of the entry.
+static int volt__io_resume(volt_cx *cx, volt__node *node, volt__io *io, int *is_closed) {
+    volt__fd *e = volt__fd_find_back_off(&cx->rt_->fds, node, io->fd);
+    volt__chain c;
+    if (volt__node_state(node) == VOLT__LINKED && !volt__scope_is_cancelled(cx) && e) return 0;
+    volt__timer_end_wait(cx, node);
+    volt__chain_init(&c);
+    *is_closed = !e || !volt__fd_end_back_off(e, node, &io->snapshot.gen, &c) ||
+                 e != volt__fd_lookup(&cx->rt_->fds, io->fd);
+    volt__schedule_chain(&c);
+    io->has_gen = 1;
+    node->kind_ = VOLT__LEAF_RD;
+    node->key_.any_ = 0;
+    return 1;
+}
+// In place of volt__io_begin, for an operation that may back off. Its leaf is of kind RD, since it
+// waits behind another one in rd. Returns the node if the caller must try the operation, or NULL if
+// *out is the result of the poll.
+static volt__node *volt__io_begin_or_resume(volt_cx *cx, volt__io *io, volt_poll *out) {
+    volt__node *node = cx->frame_;
+    int is_closed = 0;
+    if (node && node->kind_ == VOLT__LEAF_BACKOFF && !volt__io_resume(cx, node, io, &is_closed)) {
+        *out = volt__budget_charge(cx) ? volt__leaf_pending(cx, node, (uint32_t)io->fd)
+                                       : volt_pending();
+        return NULL;
+    }
+    node = volt__leaf(cx, VOLT__LEAF_RD);
+    if (is_closed) {
+        *out = volt__leaf_ready(node, volt__scope_is_cancelled(cx) ? -ECANCELED : -EBADF);
+        return NULL;
+    }
+    return volt__io_begin(cx, node, io, out) ? node : NULL;
+}
+
+// ---- accept
+
+static int volt__is_shortage(int64_t rc) {
+    return rc == -EMFILE || rc == -ENFILE || rc == -ENOBUFS || rc == -ENOMEM;
+}
+// Returns 1 if the error is that of a connection, which is skipped, and not that of the listener.
+// EOPNOTSUPP, ETIMEDOUT and EPERM may be the listener's, too: if the socket cannot listen, or a
+// filter refuses every call. So these are skipped at most VOLT__ACCEPT_ERRORS_MAX times in a row.
+enum { VOLT__ACCEPT_ERRORS_MAX = 100 };
+static int volt__is_peer_error(volt__node *node, int64_t rc) {
+    if (rc == -ECONNABORTED || rc == -EPROTO || rc == -ENETDOWN || rc == -ENOPROTOOPT ||
+        rc == -EHOSTDOWN || rc == -ENONET || rc == -EHOSTUNREACH || rc == -ENETUNREACH)
+        return 1;
+    return (rc == -EOPNOTSUPP || rc == -ETIMEDOUT || rc == -EPERM) &&
+           node->key_.n_errors_++ < VOLT__ACCEPT_ERRORS_MAX;
+}
+// A new connection has the flags of its listener, since both are sockets of one kind. If the
+// listener was retired meanwhile, its number may have the flags of another file, and the first
+// operation on the connection finds out its kind.
+static void volt__accept_done(volt_cx *cx, const volt__io *io, int fd) {
+    volt__fd *e = volt__fd_lookup_existing(&cx->rt_->fds, io->fd);
+    volt__fd_set_backoff(e, 0);
+    volt__lock(&e->lock);
+    uint8_t flags = e->gen == io->snapshot.gen ? e->flags : 0;
+    volt__unlock(&e->lock);
+    volt__fd_adopt(cx, fd, flags);
+}
+static volt_poll volt__accept(volt_cx *cx, int fd, volt_addr *peer_or_null) {
+    volt__io io;
+    volt_poll out;
+    volt__check_not_on_stack(cx, peer_or_null);
+    volt__io_init(&io, VOLT__OP_ACCEPT, fd, peer_or_null, 0, 0);
+    volt__node *node = volt__io_begin_or_resume(cx, &io, &out);
+    if (!node) return out;
+    for (;;) {
+        int64_t rc = volt__io_step(cx, node, &io);
+        if (rc == -EAGAIN) {
+            node->key_.n_errors_ = 0;
+            return volt__leaf_pending(cx, node, (uint32_t)fd);
+        }
+        if (volt__is_shortage(rc) && volt__fd_lookup(&cx->rt_->fds, fd)) // else: no entry
+            return volt__io_back_off(cx, node, &io, 5, 500);
+        if (volt__is_peer_error(node, rc)) {
+            if (volt__budget_charge(cx)) continue;
+            volt__io_save_gen(node, &io);
+            return volt_pending();
+        }
+        if (rc >= 0) volt__accept_done(cx, &io, (int)rc);
+        return volt__leaf_ready(node, rc);
+    }
+}
+
+VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) { return volt__accept(cx, fd, NULL); }
+VOLT_API volt_poll volt_accept_from(volt_cx *cx, int fd, volt_addr *peer) {
+    return volt__accept(cx, fd, peer);
+}
+#endif // VOLT_NO_IO
+
+//==================================================================================================
 // >>messages  messages on sockets, datagrams
 //==================================================================================================
 // Each operation is a call of >>io, made of recvmsg, sendmsg and their forms for several messages.
@@ -16978,10 +17128,34 @@ static volt_poll volt__message_poll(volt_cx *cx, int fd, int dir, int flags, vol
     io.is_apart = (flags & (MSG_ERRQUEUE | MSG_OOB)) != 0;
     return volt__io_once(cx, &io);
 }
+// A send by the path of a unix socket. The kernel does not report when the receiver has room again,
+// unless the socket is connected to it; and each attempt that fails is followed by an event of the
+// sender's own socket, so that waits for events would go on without end. So it backs off.
+static volt_poll volt__send_by_path(volt_cx *cx, int fd, volt_io_fn *call, void *arg) {
+    volt__io io;
+    volt_poll out;
+    volt__io_init_call(&io, fd, VOLT__RD, VOLT__FD_SOCKET, call, arg);
+    volt__node *node = volt__io_begin_or_resume(cx, &io, &out); // ends a wait in rd
+    if (!node) return out;
+    io.dir = VOLT__WR;
+    int64_t rc = volt__io_now(cx, &io);
+    if (rc == -EAGAIN) return volt__io_back_off(cx, node, &io, 1, 16);
+    if (rc >= 0) volt__fd_set_backoff(volt__fd_lookup_existing(&cx->rt_->fds, fd), 0);
+    return volt__leaf_ready(node, rc);
+}
+// `head` is that of the first message.
+static volt_poll volt__send_poll(volt_cx *cx, int fd, const struct msghdr *head, int flags,
+                                 volt_io_fn *call, void *arg) {
+    const struct sockaddr *to = (const struct sockaddr *)head->msg_name;
+    if (to && head->msg_namelen >= sizeof to->sa_family && to->sa_family == AF_UNIX)
+        return volt__send_by_path(cx, fd, call, arg);
+    return volt__message_poll(cx, fd, VOLT__WR, flags, call, arg);
+}
 VOLT_API volt_poll volt_recvfrom(volt_cx *cx, int fd, void *buf, size_t len, int flags,
                                  volt_addr *from_or_null) {
     volt__message m;
     volt__check_not_on_stack(cx, buf);
+    volt__check_not_on_stack(cx, from_or_null);
     volt__message_init(&m, buf, len, flags);
     m.from = from_or_null;
     return volt__message_poll(cx, fd, VOLT__RD, flags, volt__recv_call, &m);
@@ -16997,9 +17171,10 @@ VOLT_API volt_poll volt_sendto(volt_cx *cx, int fd, const void *buf, size_t len,
                                const volt_addr *to_or_null) {
     volt__message m;
     volt__check_not_on_stack(cx, buf);
+    volt__check_not_on_stack(cx, to_or_null);
     volt__message_init(&m, buf, len, flags);
     if (to_or_null) volt__message_to(&m, to_or_null);
-    return volt__message_poll(cx, fd, VOLT__WR, flags, volt__send_call, &m);
+    return volt__send_poll(cx, fd, &m.head, flags, volt__send_call, &m);
 }
 VOLT_API volt_poll volt_send(volt_cx *cx, int fd, const void *buf, size_t len, int flags) {
     return volt_sendto(cx, fd, buf, len, flags, NULL);
@@ -17029,7 +17204,7 @@ VOLT_API volt_poll volt_recvmsg(volt_cx *cx, int fd, struct msghdr *m, int flags
 VOLT_API volt_poll volt_sendmsg(volt_cx *cx, int fd, const struct msghdr *m, int flags) {
     volt__messages args = { NULL, (struct msghdr *)(uintptr_t)m, 1, flags }; // only read
     volt__check_not_on_stack(cx, m);
-    return volt__message_poll(cx, fd, VOLT__WR, flags, volt__sendmsg_call, &args);
+    return volt__send_poll(cx, fd, m, flags, volt__sendmsg_call, &args);
 }
 // One message after the other, where the kernel has no call for several.
 static int64_t volt__messages_singly(int fd, const volt__messages *m, int is_send) {
@@ -17066,7 +17241,7 @@ VOLT_API volt_poll volt_sendmmsg(volt_cx *cx, int fd, struct mmsghdr *v, unsigne
     volt__messages args = { v, NULL, n, flags };
     if (n == 0) return volt_ready(0);
     volt__check_not_on_stack(cx, v);
-    return volt__message_poll(cx, fd, VOLT__WR, flags, volt__sendmmsg_call, &args);
+    return volt__send_poll(cx, fd, &v->msg_hdr, flags, volt__sendmmsg_call, &args);
 }
 
 #if !defined(VOLT_NO_UDP) || !defined(VOLT_NO_UNIX)
@@ -17418,6 +17593,7 @@ VOLT_API volt_poll volt_send_segments(volt_cx *cx, int fd, const void *buf, size
                                       size_t segment, const volt_addr *to_or_null) {
     volt__message_segments s;
     volt__check_not_on_stack(cx, buf);
+    volt__check_not_on_stack(cx, to_or_null);
     if (segment == 0) return volt_ready(-EINVAL);
     if (segment > 65535) return volt_ready(-EMSGSIZE);
     if (len == 0) return volt_sendto(cx, fd, buf, 0, 0, to_or_null);
@@ -17444,6 +17620,9 @@ VOLT_API volt_poll volt_recv_segments(volt_cx *cx, int fd, void *buf, size_t len
                                       volt_addr *from_or_null, volt_msg_info *info_or_null) {
     volt__message_segments s;
     volt__check_not_on_stack(cx, buf);
+    volt__check_not_on_stack(cx, segment);
+    volt__check_not_on_stack(cx, from_or_null);
+    volt__check_not_on_stack(cx, info_or_null);
     memset(&s.info, 0, sizeof s.info);
     volt__message_init(&s.message, buf, len, 0);
     s.message.from = from_or_null;
@@ -17524,6 +17703,7 @@ VOLT_API volt_poll volt_send_fds(volt_cx *cx, int fd, const void *buf, size_t le
                                  unsigned n) {
     volt__fds_message m;
     volt__check_not_on_stack(cx, buf);
+    volt__check_not_on_stack(cx, fds);
     if (len == 0 || n > VOLT__FDS_MAX) return volt_ready(-EINVAL);
     volt__message_init(&m.message, buf, len, 0);
     m.fds = (int *)(uintptr_t)fds; // only read
@@ -17561,6 +17741,8 @@ VOLT_API volt_poll volt_recv_fds(volt_cx *cx, int fd, void *buf, size_t len, int
                                  volt_fds_info *out) {
     volt__fds_message m;
     volt__check_not_on_stack(cx, buf);
+    volt__check_not_on_stack(cx, fds);
+    volt__check_not_on_stack(cx, out);
     memset(&m.info, 0, sizeof m.info);
     volt__message_init(&m.message, buf, len, 0);
     m.fds = fds;
@@ -17574,6 +17756,7 @@ VOLT_API int volt_peer_cred(int fd, volt_cred *out) {
     socklen_t len = sizeof cred;
     memset(out, 0, sizeof *out);
     if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) return -errno;
+    if (cred.uid == UINT_MAX) return -ENOTCONN; // there is no peer, or no unix socket
     out->pid = cred.pid;
     out->uid = cred.uid;
     out->gid = cred.gid;
@@ -17725,128 +17908,15 @@ VOLT_API int volt_serial_open(const char *path, const volt_serial_options *optio
 #endif // VOLT_NO_UNIX
 
 //==================================================================================================
-// >>net  accept, connect, closing, readiness, poll sets
+// >>net  connect, closing, readiness, poll sets
 //==================================================================================================
-// Accept, connect, closing, and waits for readiness, built on >>fds and on the steps of >>io.
+// Connect, closing, and waits for readiness, built on >>fds and on the steps of >>io.
 //   - A descriptor is closed by the thread that drops the last pin; its waiters get -EBADF.
 //   - A socket whose connect fails or is cancelled is closed before the result is returned.
-//   - Between polls, key_ of the node holds:
-//       accept    the number of errors in a row that may be the listener's
-//       back-off  the tick of its timer
-//       connect   the socket + 1, or 0 if there is none
+//   - Between polls, key_ of the node of a connect holds the socket + 1, or 0 if there is none.
 // Functions with a volt_cx are called in a poll. Any thread may call volt_rt_close and volt__close,
 // volt_pollset_open and volt_pollset_set; volt_pollset_wait_sync is for threads that run no worker.
 #ifndef VOLT_NO_IO
-// ---- accept
-// While the process or the system is out of descriptors or memory, accept waits on a timer (a
-// back-off) before each attempt, because no event of the socket reports the end of the shortage.
-// The states of a back-off are listed in >>fds.
-
-static int volt__is_shortage(int64_t rc) {
-    return rc == -EMFILE || rc == -ENFILE || rc == -ENOBUFS || rc == -ENOMEM;
-}
-// Returns 1 if the error is that of a connection, which is skipped, and not that of the listener.
-// EOPNOTSUPP, ETIMEDOUT and EPERM may be the listener's, too: if the socket cannot listen, or a
-// filter refuses every call. So these are skipped at most VOLT__ACCEPT_ERRORS_MAX times in a row.
-enum { VOLT__ACCEPT_ERRORS_MAX = 100 };
-static int volt__is_peer_error(volt__node *node, int64_t rc) {
-    if (rc == -ECONNABORTED || rc == -EPROTO || rc == -ENETDOWN || rc == -ENOPROTOOPT ||
-        rc == -EHOSTDOWN || rc == -ENONET || rc == -EHOSTUNREACH || rc == -ENETUNREACH)
-        return 1;
-    return (rc == -EOPNOTSUPP || rc == -ETIMEDOUT || rc == -EPERM) &&
-           node->key_.n_errors_++ < VOLT__ACCEPT_ERRORS_MAX;
-}
-// Waits on a timer, for twice the last delay, within 5 to 500 ms, and stores the node in the entry
-// of the descriptor. If the node of another accept is stored there already, waits in rd until that
-// back-off ends.
-static volt_poll volt__accept_back_off(volt_cx *cx, volt__node *node, const volt__io *io) {
-    volt__fd *e = volt__fd_lookup_existing(&cx->rt_->fds, io->fd);
-    uint32_t ms = volt__load_rlx(&e->backoff_ms) * 2u; // rlx: only a delay
-    ms = ms < 5 ? 5 : ms > 500 ? 500 : ms;
-    // The timer is armed before the entry has the node: a thread that retires the entry takes the
-    // task from the node. The deadline may have passed already, if this thread was preempted.
-    if (volt__timer_start(cx, node, volt__time_add(VOLT_NOW_NS(), VOLT_MS(ms))))
-        (void)volt__task_wake(cx->task_);
-    int rc = volt__fd_back_off(e, io->snapshot.gen, node);
-    if (rc == VOLT__FD_AGAIN) {
-        volt__fd_set_backoff(e, ms);
-        node->kind_ = VOLT__LEAF_BACKOFF;
-        return volt__leaf_pending(cx, node, (uint32_t)io->fd);
-    }
-    volt__timer_end_wait(cx, node);
-    node->key_.any_ = 0; // was the tick of the timer
-    if (rc < 0) return volt__leaf_ready(node, rc);
-    if (volt__fd_wait_behind(e, io->snapshot.gen, node, cx->task_) == VOLT__FD_AGAIN) {
-        volt__io_save_gen(node, io);
-        (void)volt__task_wake(cx->task_); // the other back-off has just ended, or a close ended it
-    }
-    return volt__leaf_pending(cx, node, (uint32_t)io->fd);
-}
-// Called when an accept in a back-off is polled. Returns 0 if the back-off goes on. Returns 1 if it
-// is over or cancelled; then *is_closed is 1 if the entry was retired, or if io->fd is not the
-// number with which the back-off began, and otherwise *io has the generation of the entry.
-static int volt__accept_resume(volt_cx *cx, volt__node *node, volt__io *io, int *is_closed) {
-    volt__fd *e = volt__fd_find_back_off(&cx->rt_->fds, node, io->fd);
-    volt__chain c;
-    if (volt__node_state(node) == VOLT__LINKED && !volt__scope_is_cancelled(cx) && e) return 0;
-    volt__timer_end_wait(cx, node);
-    volt__chain_init(&c);
-    *is_closed = !e || !volt__fd_end_back_off(e, node, &io->snapshot.gen, &c) ||
-                 e != volt__fd_lookup(&cx->rt_->fds, io->fd);
-    volt__schedule_chain(&c);
-    io->has_gen = 1;
-    node->kind_ = VOLT__LEAF_RD;
-    node->key_.any_ = 0;
-    return 1;
-}
-// A new connection has the flags of its listener, since both are sockets of one kind. If the
-// listener was retired meanwhile, its number may have the flags of another file, and the first
-// operation on the connection finds out its kind.
-static void volt__accept_done(volt_cx *cx, const volt__io *io, int fd) {
-    volt__fd *e = volt__fd_lookup_existing(&cx->rt_->fds, io->fd);
-    volt__fd_set_backoff(e, 0);
-    volt__lock(&e->lock);
-    uint8_t flags = e->gen == io->snapshot.gen ? e->flags : 0;
-    volt__unlock(&e->lock);
-    volt__fd_adopt(cx, fd, flags);
-}
-static volt_poll volt__accept(volt_cx *cx, int fd, volt_addr *peer_or_null) {
-    volt__io io;
-    volt_poll out;
-    volt__node *node = cx->frame_;
-    int is_closed = 0;
-    volt__io_init(&io, VOLT__OP_ACCEPT, fd, peer_or_null, 0, 0);
-    if (node && node->kind_ == VOLT__LEAF_BACKOFF &&
-        !volt__accept_resume(cx, node, &io, &is_closed))
-        return volt__budget_charge(cx) ? volt__leaf_pending(cx, node, (uint32_t)fd)
-                                       : volt_pending();
-    node = volt__leaf(cx, VOLT__LEAF_RD);
-    if (is_closed)
-        return volt__leaf_ready(node, volt__scope_is_cancelled(cx) ? -ECANCELED : -EBADF);
-    if (!volt__io_begin(cx, node, &io, &out)) return out;
-    for (;;) {
-        int64_t rc = volt__io_step(cx, node, &io);
-        if (rc == -EAGAIN) {
-            node->key_.n_errors_ = 0;
-            return volt__leaf_pending(cx, node, (uint32_t)fd);
-        }
-        if (volt__is_shortage(rc) && volt__fd_lookup(&cx->rt_->fds, fd)) // else: no entry
-            return volt__accept_back_off(cx, node, &io);
-        if (volt__is_peer_error(node, rc)) {
-            if (volt__budget_charge(cx)) continue;
-            volt__io_save_gen(node, &io);
-            return volt_pending();
-        }
-        if (rc >= 0) volt__accept_done(cx, &io, (int)rc);
-        return volt__leaf_ready(node, rc);
-    }
-}
-
-VOLT_API volt_poll volt_accept(volt_cx *cx, int fd) { return volt__accept(cx, fd, NULL); }
-VOLT_API volt_poll volt_accept_from(volt_cx *cx, int fd, volt_addr *peer) {
-    return volt__accept(cx, fd, peer);
-}
-
 // ---- closing
 
 // The thread that drops the last pin performs close(2): this one, or one whose operation is still
@@ -17885,12 +17955,17 @@ typedef struct volt__connect_args {
 } volt__connect_args;
 
 // Ends the await, with a negative `error` or with the result of success: the socket that volt has
-// opened, or 0 for one of the caller's. An error closes the socket, unless it is the caller's.
+// opened, or 0 for one of the caller's. An error closes the socket, unless it is the caller's, and
+// removes the path that it was bound to.
 static volt_poll volt__connect_end(volt_cx *cx, volt__node *node, const volt__connect_args *args,
                                    int fd, int64_t error) {
     int is_own = args->own_fd >= 0;
-    if (error < 0 && !is_own) volt__close(cx->rt_, fd);
-    return volt__leaf_ready(node, error < 0 ? error : is_own ? 0 : fd);
+    if (error >= 0) return volt__leaf_ready(node, is_own ? 0 : fd);
+#ifndef VOLT_NO_UNIX
+    if (args->from_or_null && volt__addr_path(args->from_or_null)) (void)volt_unix_unlink(fd);
+#endif
+    if (!is_own) volt__close(cx->rt_, fd);
+    return volt__leaf_ready(node, error);
 }
 // Opens a socket for the connection, bound to args->from_or_null. Returns it or -errno.
 static int volt__connect_open(volt_cx *cx, const volt__connect_args *args) {
@@ -17917,17 +17992,40 @@ static int volt__connect_probe(volt__fd *e, int fd) {
     int rc = volt__fd_probe(e, fd, volt__load_rlx(&e->gen), wanted); // rlx: probe checks it
     return rc < 0 ? rc : 0;
 }
-static volt_poll volt__connect_done(volt_cx *cx, volt__node *node, const volt__connect_args *args,
-                                    int fd) {
-    int error = 0;
-    socklen_t len = sizeof error;
-    if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
-    return volt__connect_end(cx, node, args, fd, -error);
+// Returns the result of an attempt: 0, -EALREADY while it goes on, or another -errno. A TCP socket
+// stays in the attempt until connect(2) is called again, which returns its result. The others
+// report an error once: if another operation has received it, only the missing peer tells.
+static int volt__connect_result(const volt__fd *e, int fd, const volt_addr *to) {
+    struct sockaddr_storage peer;
+    int error = 0, rc;
+    socklen_t len = sizeof error, peer_len = sizeof peer;
+    if (volt__load_rlx(&e->flags) & VOLT__FD_STREAM) { // rlx: set when the attempt began
+        do rc = VOLT_SYS(connect, fd, volt__addr_sa(to), to->len_);
+        while (rc < 0 && errno == EINTR);
+        return rc == 0 || errno == EISCONN ? 0 : -errno;
+    }
+    if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) return -errno;
+    if (error != 0) return -error;
+    return VOLT_SYS(getpeername, fd, (struct sockaddr *)&peer, &peer_len) < 0 ? -errno : 0;
+}
+// Calls connect(2) if `is_start`, else asks for the result. It holds a pin, since another thread
+// may close a socket of the caller's: the number must not become another file's before the call.
+// `gen` is the generation in which the attempt began.
+static int volt__connect_call(volt_cx *cx, const volt__connect_args *args, int fd, uint32_t gen,
+                              int is_start) {
+    volt__fd *e = volt__fd_lookup_existing(&cx->rt_->fds, fd);
+    const volt_addr *to = args->to;
+    int rc = -EBADF;
+    if (volt__fd_pin(e) && volt__fd_take_snapshot(e).gen == gen) {
+        if (!is_start) rc = volt__connect_result(e, fd, to);
+        else rc = VOLT_SYS(connect, fd, volt__addr_sa(to), to->len_) < 0 ? -errno : 0;
+    }
+    volt__fd_unpin_and_close(cx->rt_, e, fd);
+    return rc;
 }
 // Waits until the connection is made or refused. A socket that volt has just opened is not
 // registered, so no event can have come yet. One of the caller's may be, so its state is read after
-// the snapshot, and again if an event comes between the two. `gen` is the generation in which the
-// attempt began.
+// the snapshot, and again if an event comes between the two.
 static volt_poll volt__connect_wait(volt_cx *cx, volt__node *node, const volt__connect_args *args,
                                     int fd, uint32_t gen) {
     volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
@@ -17935,8 +18033,10 @@ static volt_poll volt__connect_wait(volt_cx *cx, volt__node *node, const volt__c
     for (;;) {
         volt__fd_snapshot snapshot = volt__fd_take_snapshot(e);
         if (snapshot.gen != gen) return volt__leaf_ready(node, -EBADF);
-        if (may_be_registered && volt__fd_poll(fd, VOLT__WR) > 0)
-            return volt__connect_done(cx, node, args, fd);
+        if (may_be_registered && volt__fd_poll(fd, VOLT__WR) > 0) {
+            rc = volt__connect_call(cx, args, fd, gen, 0);
+            if (rc != -EALREADY) return volt__connect_end(cx, node, args, fd, rc);
+        }
         rc = volt__fd_wait(&cx->rt_->fds, e, fd, cx->worker_->index, VOLT__WR, VOLT__WR, snapshot,
                            node, cx->task_);
         may_be_registered = 1;
@@ -17961,14 +18061,14 @@ static volt_poll volt__connect_start(volt_cx *cx, volt__node *node,
     int rc = args->own_fd >= 0 ? volt__connect_probe(e, fd) : 0;
     if (rc < 0) return volt__connect_end(cx, node, args, fd, rc);
     uint32_t gen = volt__load_rlx(&e->gen); // rlx: the wait checks it
-    if (VOLT_SYS(connect, fd, volt__addr_sa(args->to), args->to->len_) == 0)
-        return volt__connect_end(cx, node, args, fd, 0);
+    rc = volt__connect_call(cx, args, fd, gen, 1);
     // after EINTR, too, the kernel goes on to connect
-    if (errno != EINPROGRESS && errno != EINTR)
-        return volt__connect_end(cx, node, args, fd, -errno);
+    if (rc != -EINPROGRESS && rc != -EINTR) return volt__connect_end(cx, node, args, fd, rc);
     return volt__connect_wait(cx, node, args, fd, gen);
 }
 static volt_poll volt__connect(volt_cx *cx, const volt__connect_args *args) {
+    volt__check_not_on_stack(cx, args->to);
+    volt__check_not_on_stack(cx, args->from_or_null);
     volt__node *node = volt__leaf_begin(cx, VOLT__LEAF_CONNECT);
     if (!node) return volt_pending();
     int fd = (int)(node->key_.socket_ - 1), is_cancelled = volt__scope_is_cancelled(cx);
@@ -17982,9 +18082,12 @@ static volt_poll volt__connect(volt_cx *cx, const volt__connect_args *args) {
     if (state == VOLT__CLOSED) // the number may be another file's by now
         return volt__leaf_ready(node, is_cancelled ? -ECANCELED : -EBADF);
     if (is_cancelled) return volt__connect_end(cx, node, args, fd, -ECANCELED);
-    if (args->own_fd >= 0 && volt__fd_poll(fd, VOLT__WR) == 0)
-        return volt__connect_wait(cx, node, args, fd, (uint32_t)(uintptr_t)node->prev_);
-    return volt__connect_done(cx, node, args, fd);
+    uint32_t gen = (uint32_t)(uintptr_t)node->prev_;
+    int rc = -EALREADY; // the event may be that of an earlier attempt, on a socket of the caller's
+    if (args->own_fd < 0 || volt__fd_poll(fd, VOLT__WR) != 0)
+        rc = volt__connect_call(cx, args, fd, gen, 0);
+    if (rc == -EALREADY) return volt__connect_wait(cx, node, args, fd, gen);
+    return volt__connect_end(cx, node, args, fd, rc);
 }
 VOLT_API volt_poll volt_connect(volt_cx *cx, const volt_addr *to) {
     volt__connect_args args = { to, NULL, -1 };
@@ -18125,6 +18228,7 @@ VOLT_API volt_poll volt_pollset_wait(volt_cx *cx, volt_pollset *p, volt_pollev *
     volt__node *node = volt__leaf(cx, VOLT__LEAF_RD);
     volt__io io;
     int fd = volt__pollset_fd(p);
+    volt__check_not_on_stack(cx, p);
     volt__check_not_on_stack(cx, ev);
     volt__io_init(&io, VOLT__OP_READ, fd, NULL, 0, 0);
     if (!volt__io_begin(cx, node, &io, &out)) return out;
@@ -18258,14 +18362,19 @@ static int volt__reader_more(volt_cx *cx, volt_reader *r, size_t n, volt_poll *o
     VOLT_ASSERT(r->to_ <= r->cap_);
     return 1;
 }
-VOLT_API volt_poll volt_fill(volt_cx *cx, volt_reader *r, size_t n, volt_span *out) {
+static volt_poll volt__reader_fill(volt_cx *cx, volt_reader *r, size_t n) {
     volt_poll p;
     volt__reader_check(cx, r);
     if (n > r->cap_) return volt_ready(-EMSGSIZE);
     while (r->to_ - r->from_ < n && !r->is_end_)
         if (!volt__reader_more(cx, r, n, &p)) return p;
-    *out = volt_buffered(r);
-    return volt_ready((int64_t)out->len);
+    return volt_ready((int64_t)(r->to_ - r->from_));
+}
+VOLT_API volt_poll volt_fill(volt_cx *cx, volt_reader *r, size_t n, volt_span *out) {
+    volt__check_not_on_stack(cx, out);
+    volt_poll p = volt__reader_fill(cx, r, n);
+    if (!volt_is_pending(p) && volt_value(p) >= 0) *out = volt_buffered(r);
+    return p;
 }
 VOLT_API volt_poll volt_reader_ready(volt_cx *cx, volt_reader *r) {
     return r->to_ > r->from_ || r->is_end_ ? volt_ready(0) : volt_stream_ready(cx, r->in_);
@@ -18280,6 +18389,7 @@ static size_t volt__reader_take(volt_reader *r, char *buf, size_t len) {
 VOLT_API volt_poll volt_reader_read(volt_cx *cx, volt_reader *r, void *buf, size_t len) {
     volt_poll p;
     volt__reader_check(cx, r);
+    volt__check_not_on_stack(cx, buf);
     if (r->to_ == r->from_ && len > 0 && !r->is_end_) {
         if (len >= r->cap_) return r->in_.ops->read(cx, r->in_, buf, len); // no need of the buffer
         if (!volt__reader_more(cx, r, 0, &p)) return p;
@@ -18291,6 +18401,7 @@ VOLT_API size_t volt_reader_moved(const volt_reader *r) { return r->moved_; }
 // is done, 0 if *out is the result of the poll. moved_ stays after an error, until the next call.
 static int volt__reader_move(volt_cx *cx, volt_reader *r, char *buf, size_t len, volt_poll *out) {
     volt__reader_check(cx, r);
+    volt__check_not_on_stack(cx, buf);
     if (!r->is_moving_) r->moved_ = 0;
     r->is_moving_ = 1;
     for (;;) {
@@ -18311,12 +18422,11 @@ VOLT_API volt_poll volt_reader_read_exact(volt_cx *cx, volt_reader *r, void *buf
 }
 VOLT_API volt_poll volt_read_to_end(volt_cx *cx, volt_reader *r, void *buf, size_t cap) {
     volt_poll p;
-    volt_span rest;
     if (!volt__reader_move(cx, r, (char *)buf, cap, &p)) return p;
     if (r->is_end_) return volt_ready(r->to_ > r->from_ ? -EMSGSIZE : (int64_t)r->moved_);
     // full: one more byte, or the end, tells whether there is more
     r->is_moving_ = 1;
-    p = volt_fill(cx, r, 1, &rest);
+    p = volt__reader_fill(cx, r, 1);
     if (volt_is_pending(p)) return p;
     r->is_moving_ = 0;
     if (volt_value(p) < 0) return p;
@@ -18336,14 +18446,16 @@ static int volt__reader_too_long(volt_reader *r, size_t n, volt_span *out) {
     r->is_skipping_ = 1;
     return -EMSGSIZE;
 }
-// Called before a scan: what was scanned for another delimiter does not count.
+// Called before a scan: what was scanned for another delimiter does not count. One of which only
+// the first bytes are stored is the same while a call of volt_read_until goes on (is_seeking_).
 static void volt__reader_seek(volt_reader *r, const void *delimiter, size_t n) {
-    int is_same = n == r->n_sought_ && n <= sizeof r->sought_ &&
-                  memcmp(r->sought_, delimiter, n) == 0;
+    size_t stored = n < sizeof r->sought_ ? n : sizeof r->sought_;
+    int is_same = n == r->n_sought_ && (n == stored || r->is_seeking_) &&
+                  memcmp(r->sought_, delimiter, stored) == 0;
     VOLT_ASSERT(r->scanned_ >= r->from_);
     if (!is_same) r->scanned_ = r->from_;
     r->n_sought_ = n;
-    if (n <= sizeof r->sought_) memcpy(r->sought_, delimiter, n);
+    memcpy(r->sought_, delimiter, stored);
 }
 // Returns the position of the next delimiter, or to_ if there is none; then scanned_ is the first
 // position at which one may still begin.
@@ -18369,7 +18481,7 @@ VOLT_API int volt_try_read_until(volt_reader *r, const void *delimiter, size_t n
         int is_found = at < r->to_;
         if (!is_found && !r->is_end_) {
             if (r->is_skipping_) r->from_ = r->scanned_;
-            if (r->is_skipping_ || r->to_ - r->from_ < r->cap_) return -EAGAIN;
+            if (r->to_ - r->from_ < r->cap_) return -EAGAIN;
             return volt__reader_too_long(r, n, out);
         }
         out->data = r->buf_ + r->from_;
@@ -18386,10 +18498,14 @@ VOLT_API volt_poll volt_read_until(volt_cx *cx, volt_reader *r, const void *deli
                                    volt_span *out) {
     volt_poll p;
     volt__reader_check(cx, r);
-    for (;;) {
+    volt__check_not_on_stack(cx, delimiter);
+    volt__check_not_on_stack(cx, out);
+    for (;; r->is_seeking_ = 1) {
         int rc = volt_try_read_until(r, delimiter, n, out);
-        if (rc != -EAGAIN) return volt_ready(rc);
-        if (!volt__reader_more(cx, r, 0, &p)) return p;
+        if (rc != -EAGAIN) p = volt_ready(rc);
+        else if (volt__reader_more(cx, r, 0, &p)) continue;
+        r->is_seeking_ = (uint8_t)volt_is_pending(p);
+        return p;
     }
 }
 // Cuts a "\r" that belongs to the end of the line.
@@ -18468,6 +18584,8 @@ VOLT_API volt_poll volt_read_record(volt_cx *cx, volt_reader *r, const volt_reco
                                     volt_span *out) {
     volt_poll p;
     volt__reader_check(cx, r);
+    volt__check_not_on_stack(cx, f);
+    volt__check_not_on_stack(cx, out);
     for (;;) {
         int rc = volt_try_read_record(r, f, out);
         if (rc != -EAGAIN) return volt_ready(rc);
@@ -19715,10 +19833,18 @@ VOLT_API int volt_signals_open(const int *list, size_t n) {
     volt__sys_sigmask(SIG_SETMASK, &before, NULL);
     return rc;
 }
+// A write to a pipe without a reader sends SIGPIPE to its thread. On a thread of volt's, which
+// blocks that signal, it stays pending until this thread reads the descriptor, or for good.
+static int volt__signals_is_own_sigpipe(const struct signalfd_siginfo *info) {
+    return info->ssi_signo == SIGPIPE && info->ssi_code == SI_USER &&
+           info->ssi_pid == (uint32_t)VOLT_GETPID();
+}
 static int64_t volt__signals_call(int fd, void *arg) {
     volt_signal_info *out = (volt_signal_info *)arg;
     struct signalfd_siginfo info;
-    ssize_t n = VOLT_SYS(read, fd, &info, sizeof info);
+    ssize_t n;
+    do n = VOLT_SYS(read, fd, &info, sizeof info);
+    while (n == (ssize_t)sizeof info && volt__signals_is_own_sigpipe(&info));
     if (n < 0) return -errno;
     if (n != (ssize_t)sizeof info) return -EINVAL; // not a descriptor of volt_signals_open
     if (out) {
@@ -19771,20 +19897,32 @@ static void volt__process_close_all(volt__process_fds *f, int with_ours) {
     for (int i = 0; i < 2; i++)
         if (f->report[i] >= 0) VOLT_SYS(close, f->report[i]);
 }
-// Decides which descriptor the child gets as its standard stream i. Returns it, -1 for its own, or
-// -errno.
-static int volt__process_stdio(volt__process_fds *f, const volt_process_options *o, int i) {
+// Returns the standard stream i of this process, or -1 if an exec would close it: the program may
+// have closed it, and another file may have got its number since, such as a pipe of this start.
+static int volt__process_own_stdio(int i) {
+    int flags = VOLT_SYS(fcntl, i, F_GETFD);
+    return flags < 0 || flags & FD_CLOEXEC ? -1 : i;
+}
+static int volt__process_null(volt__process_fds *f) {
+    if (f->null < 0) f->null = VOLT_SYS(open, "/dev/null", O_RDWR | O_CLOEXEC);
+    return f->null < 0 ? -errno : f->null;
+}
+// Decides which descriptor the child gets as its standard stream i: *fd, which is -1 if the stream
+// is closed. Returns 0 or -errno.
+static int volt__process_stdio(volt__process_fds *f, const volt__child *c, int i, int *fd) {
+    const volt_process_options *o = c->options;
     int kind = i == 0 ? o->in : i == 1 ? o->out : o->err;
-    if (kind == VOLT_STDIO_STDOUT && i == 2)
-        return f->theirs[1] >= 0 ? f->theirs[1] : o->out > 0 ? o->out
-             : o->out == VOLT_STDIO_NULL ? f->null : 1;
-    if (kind == VOLT_STDIO_PIPE) return f->theirs[i] = volt__process_pipe(i, &f->ours[i]);
-    if (kind == VOLT_STDIO_NULL && f->null < 0) {
-        f->null = VOLT_SYS(open, "/dev/null", O_RDWR | O_CLOEXEC);
-        if (f->null < 0) return -errno;
+    switch (kind) {
+    case VOLT_STDIO_INHERIT: *fd = volt__process_own_stdio(i); return 0;
+    case VOLT_STDIO_STDOUT:
+        if (i != 2) return -EINVAL;
+        *fd = c->fd[1].here;
+        return 0;
+    case VOLT_STDIO_PIPE: *fd = f->theirs[i] = volt__process_pipe(i, &f->ours[i]); break;
+    case VOLT_STDIO_NULL: *fd = volt__process_null(f); break;
+    default: *fd = kind > 0 ? kind : -EINVAL;
     }
-    if (kind == VOLT_STDIO_NULL) return f->null;
-    return kind > 0 ? kind : kind == 0 ? i : -EINVAL;
+    return *fd < 0 ? *fd : 0;
 }
 static int volt__process_prepare(volt__process_fds *f, volt__child *c) {
     const volt_process_options *o = c->options;
@@ -19793,14 +19931,13 @@ static int volt__process_prepare(volt__process_fds *f, volt__child *c) {
     // (unsigned)-1, as from a failed look-up of a user, would leave the child our own ids
     if (o->has_ids && (o->uid == UINT_MAX || o->gid == UINT_MAX)) return -EINVAL;
     for (int i = 0; i < 3; i++) {
-        int fd = volt__process_stdio(f, o, i);
-        if (fd < 0) return fd;
-        // one that this process has closed stays closed
-        if (fd == i && VOLT_SYS(fcntl, fd, F_GETFD) < 0) continue;
-        c->fd[c->n_fds].here = fd;
-        c->fd[c->n_fds++].there = i;
+        int rc = volt__process_stdio(f, c, i, &c->fd[i].here);
+        if (rc < 0) return rc;
+        c->fd[i].there = i;
     }
+    c->n_fds = 3;
     for (unsigned i = 0; i < o->n_fds; i++) {
+        if (o->fds[i].here < 0) return -EBADF;
         if (o->fds[i].there < 0 || o->fds[i].there == INT_MAX) return -EINVAL;
         c->fd[c->n_fds++] = o->fds[i];
     }
@@ -19980,6 +20117,7 @@ VOLT_API int volt_process_signal(volt_process *p, int signal) {
 }
 VOLT_API volt_poll volt_process_end(volt_cx *cx, volt_process *p, volt_time grace,
                                     volt_exit_status *out_or_null) {
+    volt__check_not_on_stack(cx, out_or_null);
     VOLT_BEGIN(cx, p);
     if (p->state_ != VOLT__PROCESS_RUNS) VOLT_RETURN(-ECHILD);
     if (grace > 0) {
@@ -20061,13 +20199,14 @@ static volt_poll volt__capture_all(volt_cx *cx, volt_capture *c) {
 }
 VOLT_API volt_poll volt_capture_run(volt_cx *cx, volt_capture *c,
                                     const volt_process_options *options) {
+    volt__check_not_on_stack(cx, options);
     VOLT_BEGIN(cx, c);
     c->n_out = c->n_err = 0;
     c->options_ = *options;
     c->options_.in = c->n_input > 0 ? VOLT_STDIO_PIPE : VOLT_STDIO_NULL;
     c->options_.out = VOLT_STDIO_PIPE;
     if (c->err) c->options_.err = VOLT_STDIO_PIPE;
-    // so that no grandchild keeps a pipe open when the process has ended
+    // so that no grandchild of the group keeps a pipe open when the process has ended
     c->options_.is_group = c->options_.ends_group = 1;
     VOLT_AWAIT(c->rc_, volt_process_start(cx, &c->process_, &c->options_));
     if (c->rc_ < 0) VOLT_RETURN(c->rc_);

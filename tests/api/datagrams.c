@@ -853,7 +853,6 @@ ROOT_TEST(connect_on_and_from_use_the_given_socket_and_address, {
     CHECK(s->got >= 0);
     CHECK_EQ(volt_local_addr(s->fd, &s->here), 0);
     CHECK(volt_addr_equal(&s->here, &s->peer));
-    (void)connect(s->fd, (struct sockaddr *)(void *)s->a.sa_, s->a.len_); // may say once more: 0
     VOLT_AWAIT(s->rc, volt_connect_on(cx, s->fd, &s->a));
     CHECK_EQ(s->rc, -EISCONN);
     volt_close(cx, s->got);
@@ -872,6 +871,14 @@ ROOT_TEST(connect_on_and_from_use_the_given_socket_and_address, {
     VOLT_AWAIT(s->rc, volt_connect_on(cx, s->fd, &s->a));
     CHECK_EQ(s->rc, -ECONNREFUSED);
     CHECK(fcntl(s->fd, F_GETFD) >= 0);
+    // and the next attempt is a new one
+    s->lfd = volt_listen_addr(&s->a, NULL);
+    CHECK(s->lfd >= 0);
+    VOLT_AWAIT(s->rc, volt_connect_on(cx, s->fd, &s->a));
+    CHECK_EQ(s->rc, 0);
+    volt_close(cx, s->lfd);
+    VOLT_AWAIT(s->rc, volt_connect_on(cx, s->fd, &s->a)); // no listener any more
+    CHECK_EQ(s->rc, -EISCONN);
     volt_close(cx, s->fd);
     CHECK_EQ(volt_addr_make(&s->from, "::1", 0), 0);
     VOLT_AWAIT(s->rc, volt_connect_from(cx, &s->a, &s->from));

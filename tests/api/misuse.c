@@ -501,6 +501,8 @@ MISUSE(iovec_on_stack_is_caught, "stack", { int fd[2]; char buf[16]; int64_t n; 
     }
 MISUSE_OF_STACK(semaphore_on_stack_is_caught, { int unused; }, volt_sem on,
                 volt_sem_acquire(cx, &on, 1))
+MISUSE_OF_STACK(id_of_group_member_on_stack_is_caught, { volt_group g; }, uint64_t on,
+                volt_group_next(cx, &s->g, &on))
 MISUSE_OF_STACK(event_on_stack_is_caught, { int unused; }, volt_event on, volt_event_wait(cx, &on))
 MISUSE_OF_STACK(notify_on_stack_is_caught, { int unused; }, volt_notify on,
                 volt_notify_wait(cx, &on))
@@ -573,6 +575,18 @@ MISUSE_OF_STACK(received_messages_on_stack_is_caught, { int unused; }, struct mm
                 volt_recvmmsg(cx, -1, &on, 1, 0))
 MISUSE_OF_STACK(sent_messages_on_stack_is_caught, { int unused; }, struct mmsghdr on,
                 volt_sendmmsg(cx, -1, &on, 1, 0))
+MISUSE_OF_STACK(address_of_sender_on_stack_is_caught, { char buf[8]; }, volt_addr on,
+                volt_recvfrom(cx, -1, s->buf, sizeof s->buf, 0, &on))
+MISUSE_OF_STACK(address_to_send_to_on_stack_is_caught, { char buf[8]; }, volt_addr on,
+                volt_sendto(cx, -1, s->buf, sizeof s->buf, 0, &on))
+MISUSE_OF_STACK(address_of_accepted_peer_on_stack_is_caught, { int unused; }, volt_addr on,
+                volt_accept_from(cx, -1, &on))
+MISUSE_OF_STACK(address_to_connect_to_on_stack_is_caught, { int unused; }, volt_addr on,
+                volt_connect(cx, &on))
+MISUSE_OF_STACK(address_to_connect_from_on_stack_is_caught, { volt_addr to; }, volt_addr on,
+                volt_connect_from(cx, &s->to, &on))
+MISUSE_OF_STACK(poll_set_on_stack_is_caught, { volt_pollev ev; }, volt_pollset on,
+                volt_pollset_wait(cx, &on, &s->ev, 1))
 MISUSE_OF_STACK(found_address_on_stack_is_caught, { volt_lookup l; }, volt_addr on,
                 volt_resolve(cx, &s->l, "127.0.0.1", "1", &on, 1))
 MISUSE_OF_STACK(lookup_on_stack_is_caught, { volt_addr a; }, volt_lookup on,
@@ -583,12 +597,27 @@ MISUSE_OF_STACK(sent_segments_on_stack_is_caught, { int unused; }, char on[8],
                 volt_send_segments(cx, -1, on, sizeof on, 4, NULL))
 MISUSE_OF_STACK(received_segments_on_stack_is_caught, { size_t segment; }, char on[8],
                 volt_recv_segments(cx, -1, on, sizeof on, &s->segment, NULL, NULL))
+MISUSE_OF_STACK(address_of_sent_segments_on_stack_is_caught, { char buf[8]; }, volt_addr on,
+                volt_send_segments(cx, -1, s->buf, sizeof s->buf, 4, &on))
+MISUSE_OF_STACK(size_of_received_segments_on_stack_is_caught, { char buf[8]; }, size_t on,
+                volt_recv_segments(cx, -1, s->buf, sizeof s->buf, &on, NULL, NULL))
+MISUSE_OF_STACK(address_of_received_segments_on_stack_is_caught, { char buf[8]; size_t n; },
+                volt_addr on, volt_recv_segments(cx, -1, s->buf, sizeof s->buf, &s->n, &on, NULL))
+MISUSE_OF_STACK(information_of_received_segments_on_stack_is_caught, { char buf[8]; size_t n; },
+                volt_msg_info on,
+                volt_recv_segments(cx, -1, s->buf, sizeof s->buf, &s->n, NULL, &on))
 #endif
 #ifndef VOLT_NO_UNIX
 MISUSE_OF_STACK(bytes_beside_sent_descriptors_on_stack_is_caught, { int fd; }, char on[8],
                 volt_send_fds(cx, -1, on, sizeof on, &s->fd, 1))
 MISUSE_OF_STACK(bytes_beside_received_descriptors_on_stack_is_caught, { int fd; }, char on[8],
                 volt_recv_fds(cx, -1, on, sizeof on, &s->fd, 1, NULL))
+MISUSE_OF_STACK(sent_descriptors_on_stack_are_caught, { char buf[8]; }, int on[1],
+                volt_send_fds(cx, -1, s->buf, sizeof s->buf, on, 1))
+MISUSE_OF_STACK(received_descriptors_on_stack_are_caught, { char buf[8]; }, int on[1],
+                volt_recv_fds(cx, -1, s->buf, sizeof s->buf, on, 1, NULL))
+MISUSE_OF_STACK(number_of_received_descriptors_on_stack_is_caught, { char buf[8]; int fd; },
+                volt_fds_info on, volt_recv_fds(cx, -1, s->buf, sizeof s->buf, &s->fd, 1, &on))
 #endif
 #ifndef VOLT_NO_STREAM
 MISUSE_OF_STACK(offset_of_sendfile_on_stack_is_caught, { int unused; }, int64_t on,
@@ -600,6 +629,27 @@ MISUSE(buffer_of_reader_on_stack_is_caught, "stack", { volt_reader r; volt_span 
     VOLT_AWAIT(volt_read_line(cx, &s->r, &s->span));
     VOLT_END(0);
 }
+#define MISUSE_BESIDE_READER(name_, on_stack_, ...)                                                \
+    MISUSE(name_, "stack", { volt_reader r; char buf[8]; volt_record_format f; volt_span span; }) {\
+        on_stack_;                                                                                 \
+        VOLT_BEGIN(cx, s);                                                                         \
+        memset(&on, 0, sizeof on);                                                                 \
+        volt_reader_init(&s->r, volt_stream_of(-1), s->buf, sizeof s->buf, VOLT_LONG_STOP);        \
+        VOLT_AWAIT(__VA_ARGS__);                                                                   \
+        VOLT_END(0);                                                                               \
+    }
+MISUSE_BESIDE_READER(filled_span_on_stack_is_caught, volt_span on, volt_fill(cx, &s->r, 1, &on))
+MISUSE_BESIDE_READER(buffer_beside_reader_on_stack_is_caught, char on[4],
+                 volt_reader_read(cx, &s->r, on, sizeof on))
+MISUSE_BESIDE_READER(buffer_to_fill_from_reader_on_stack_is_caught, char on[4],
+                 volt_reader_read_exact(cx, &s->r, on, sizeof on))
+MISUSE_BESIDE_READER(line_on_stack_is_caught, volt_span on, volt_read_line(cx, &s->r, &on))
+MISUSE_BESIDE_READER(delimiter_on_stack_is_caught, char on[2],
+                 volt_read_until(cx, &s->r, on, sizeof on, &s->span))
+MISUSE_BESIDE_READER(record_on_stack_is_caught, volt_span on,
+                 volt_read_record(cx, &s->r, &s->f, &on))
+MISUSE_BESIDE_READER(format_of_record_on_stack_is_caught, volt_record_format on,
+                 volt_read_record(cx, &s->r, &on, &s->span))
 MISUSE(buffer_of_writer_on_stack_is_caught, "stack", { volt_writer w; }) {
     char buf[8];
     VOLT_BEGIN(cx, s);
@@ -621,6 +671,10 @@ MISUSE_OF_STACK(arguments_of_process_on_stack_is_caught,
                 (s->o.argv = on, volt_process_start(cx, &s->p, &s->o)))
 MISUSE_OF_STACK(end_of_process_on_stack_is_caught, { volt_process p; }, volt_exit_status on,
                 volt_process_wait(cx, &s->p, &on))
+MISUSE_OF_STACK(end_of_process_that_is_ended_on_stack_is_caught, { volt_process p; },
+                volt_exit_status on, volt_process_end(cx, &s->p, 0, &on))
+MISUSE_OF_STACK(options_of_capture_on_stack_are_caught, { volt_capture c; },
+                volt_process_options on, volt_capture_run(cx, &s->c, &on))
 #endif
 #endif
 

@@ -539,20 +539,46 @@ ROOT_TEST_1(process_gets_as_many_descriptors_as_there_is_room_for, {
     VOLT_END(0);
 }
 // A program that has closed its standard input, whose number is the end of the first pipe.
-ROOT_TEST_1(pipe_with_descriptor_0_is_closed, {
+ROOT_TEST_1(standard_input_that_is_closed_is_closed_in_the_child, {
     volt_process p;
     volt_process_options o;
+    volt_exit_status end;
     int64_t rc;
 }) {
     VOLT_BEGIN(cx, s);
     CHECK_EQ(close(STDIN_FILENO), 0);
-    s->o.argv = SH("exit 0");
+    s->o.argv = SH("test ! -e /proc/self/fd/0");
     s->o.out = VOLT_STDIO_PIPE;
     VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
     CHECK_EQ(s->rc, 0);
-    VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, NULL));
+    VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, &s->end));
+    CHECK(s->end.code == 0 && s->end.signal == 0);
     volt_process_close(cx, &s->p);
     CHECK_EQ(open("/dev/null", O_RDONLY), STDIN_FILENO);
+    VOLT_END(0);
+}
+// Its standard output is another file by now, close-on-exec as all of volt's: a child must not get
+// that, neither as its output nor as its errors.
+ROOT_TEST_1(child_gets_no_other_file_as_its_standard_output, {
+    volt_process p;
+    volt_process_options o;
+    volt_exit_status end;
+    int64_t rc;
+    int saved;
+}) {
+    VOLT_BEGIN(cx, s);
+    s->saved = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
+    CHECK_EQ(close(STDOUT_FILENO), 0);
+    CHECK_EQ(eventfd(0, EFD_CLOEXEC), STDOUT_FILENO);
+    s->o.argv = SH("test ! -e /proc/self/fd/1 && test ! -e /proc/self/fd/2");
+    s->o.err = VOLT_STDIO_STDOUT;
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    CHECK_EQ(s->rc, 0);
+    VOLT_AWAIT(s->rc, volt_process_wait(cx, &s->p, &s->end));
+    CHECK(s->end.code == 0 && s->end.signal == 0);
+    volt_process_close(cx, &s->p);
+    CHECK_EQ(dup2(s->saved, STDOUT_FILENO), STDOUT_FILENO);
+    CHECK_EQ(close(s->saved), 0);
     VOLT_END(0);
 }
 // Descriptors that trade places, and one that goes to two.
@@ -1041,6 +1067,66 @@ TEST(signals_are_received_as_messages) {
         s.fd = volt_signals_open((const int[]){ SIGHUP, SIGRTMIN }, 2);
         CHECK(s.fd >= 0);
         CHECK_EQ(run_on(w, take_signals, &s), 0);
+    }
+}
+// A write to a pipe without a reader sends SIGPIPE to its thread, where it stays pending.
+typedef struct {
+    volt_frame frame;
+    int fd, pipe[2];
+    int64_t rc;
+} broken_pipe;
+static volt_poll break_a_pipe(volt_cx *cx, void *arg) {
+    broken_pipe *s = (broken_pipe *)arg;
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_pipe(s->pipe), 0);
+    volt_close(cx, s->pipe[0]);
+    VOLT_AWAIT(s->rc, volt_write(cx, s->pipe[1], "x", 1));
+    CHECK_EQ(s->rc, -EPIPE);
+    volt_close(cx, s->pipe[1]);
+    kill(getpid(), SIGTERM); // of a higher number than SIGPIPE, which would be read first
+    VOLT_AWAIT(s->rc, volt_signals_next(cx, s->fd, NULL));
+    CHECK_EQ(s->rc, SIGTERM);
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    int fd;
+    uint32_t i;
+    pid_t other;
+    volt_handle h;
+    volt_signal_info info;
+    int64_t rc;
+} pipe_breaker;
+static volt_poll break_pipes_on_all_workers(volt_cx *cx, void *arg) {
+    pipe_breaker *s = (pipe_breaker *)arg;
+    VOLT_BEGIN(cx, s);
+    UNTIL(volt__started(cx->rt_) == cx->rt_->n_workers);
+    for (s->i = 0; s->i < cx->rt_->n_workers; s->i++) {
+        volt_spawn_options o = { .is_bound = 1, .worker = s->i };
+        broken_pipe state = { .fd = s->fd };
+        CHECK_EQ(volt_spawn_with(cx, &o, &s->h, break_a_pipe, &state, sizeof state, "pipe"), 0);
+        VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
+        CHECK_EQ(s->rc, 0);
+    }
+    s->other = fork();
+    if (s->other == 0) _exit(kill(getppid(), SIGPIPE));
+    VOLT_AWAIT(s->rc, volt_signals_next(cx, s->fd, &s->info));
+    CHECK_EQ(s->rc, SIGPIPE);
+    CHECK_EQ(s->info.pid, s->other);
+    CHECK_EQ(waitpid(s->other, NULL, 0), s->other);
+    volt_close(cx, s->fd);
+    VOLT_END(0);
+}
+TEST(broken_pipe_of_the_program_is_no_signal_to_it) {
+    EACH_WORKERS(w) {
+        pipe_breaker s;
+        memset(&s, 0, sizeof s);
+        s.fd = volt_signals_open((const int[]){ SIGTERM, SIGPIPE }, 2);
+        CHECK(s.fd >= 0);
+        volt_config c = test_config(w);
+        c.start_all_workers = 1;
+        CHECK_EQ(volt_run(&c, break_pipes_on_all_workers, &s), 0);
+        test_check_heap();
     }
 }
 ROOT_TEST_1(signals_of_another_file_are_refused, {

@@ -4,7 +4,8 @@
 #  define _GNU_SOURCE 1
 #endif
 #include <sys/socket.h>
-// The seam: what runs right before a socket listens, and right after it is bound.
+// The seam: what runs right before a socket listens, and right after it is bound, and the number of
+// messages that were sent or refused.
 static void (*before_listen)(void), (*after_bind)(void);
 static int watched_listen(int fd, int backlog) {
     if (before_listen) before_listen();
@@ -15,12 +16,19 @@ static int watched_bind(int fd, const struct sockaddr *a, socklen_t len) {
     if (after_bind) after_bind();
     return rc;
 }
+static int n_sendmsg;
+static ssize_t counted_sendmsg(int fd, const struct msghdr *m, int flags) {
+    n_sendmsg++;
+    return sendmsg(fd, m, flags);
+}
 #define listen watched_listen
 #define bind watched_bind
+#define sendmsg counted_sendmsg
 #define VOLT_IMPLEMENTATION
 #include "volt.h"
 #undef listen
 #undef bind
+#undef sendmsg
 #include "test.h"
 #include "tasks.h"
 #include <pty.h>
@@ -172,6 +180,15 @@ TEST(peer_of_a_unix_socket_is_this_process) {
     CHECK(cred.pid == 0 && cred.uid == 0 && cred.gid == 0); // not those of before
     CHECK_EQ(volt_peer_pidfd(other[0]), -ENOTSOCK);
     for (int i = 0; i < 2; i++) close(fd[i]), close(other[i]);
+}
+TEST(socket_without_a_unix_peer_has_no_credentials) {
+    volt_cred cred;
+    for (int i = 0; i < 2; i++) {
+        int fd = volt_sock_open(i ? AF_UNIX : AF_INET, SOCK_STREAM, 0);
+        CHECK_EQ(volt_peer_cred(fd, &cred), -ENOTCONN);
+        CHECK(cred.pid == 0 && cred.uid == 0 && cred.gid == 0);
+        close(fd);
+    }
 }
 
 // ---- terminals
@@ -488,6 +505,70 @@ TEST(datagram_socket_has_its_mode_from_the_bind_on) {
     CHECK_EQ(volt_unix_unlink(fd), 0);
     close(fd);
     rmdir(dir);
+}
+// Each attempt that fails is followed by an event of the sender's own socket.
+typedef struct {
+    volt_frame frame;
+    volt_addr to;
+    int rx, tx;
+    char byte;
+} full_receiver;
+static volt_poll drain_later(volt_cx *cx, full_receiver *r) {
+    VOLT_BEGIN(cx, r);
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(60)));
+    char byte;
+    while (volt_try_read(cx, r->rx, &byte, 1) == 1) {}
+    VOLT_END(0);
+}
+ROOT_TEST_1(send_by_path_to_a_full_receiver_does_not_spin, {
+    full_receiver full;
+    volt_arm arm[2];
+}) {
+    full_receiver *const r = &s->full;
+    VOLT_BEGIN(cx, s);
+    char name[64];
+    snprintf(name, sizeof name, "unix:@volt-full-%d", (int)getpid());
+    CHECK_EQ(volt_addr_parse(&r->to, name), 0);
+    r->rx = volt_unix_open(&r->to, NULL);
+    r->tx = volt_unix_open(NULL, NULL);
+    int other = volt_unix_open(NULL, NULL); // leaves the sender's own buffer empty
+    struct sockaddr *to = (struct sockaddr *)(void *)r->to.sa_;
+    while (sendto(other, &r->byte, 1, MSG_DONTWAIT, to, r->to.len_) == 1) {}
+    close(other);
+    n_sendmsg = 0;
+    VOLT_AWAIT(VOLT_JOIN_ALL(
+        VOLT_ARM(&s->arm[0], volt_sendto(cx, r->tx, &r->byte, 1, 0, &r->to)),
+        VOLT_ARM(&s->arm[1], drain_later(cx, r))));
+    CHECK_EQ(s->arm[0].value, 1);
+    CHECK(n_sendmsg >= 2 && n_sendmsg <= 10); // after 0, 1, 3, 7, 15, 31, 47 and 63 ms
+    volt_close(cx, r->rx);
+    volt_close(cx, r->tx);
+    VOLT_END(0);
+}
+ROOT_TEST_1(connect_from_a_path_that_fails_removes_the_path, {
+    char dir[64], text[100];
+    volt_addr from, to;
+    int lfd;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    snprintf(s->dir, sizeof s->dir, "/tmp/volt-from-XXXXXX");
+    CHECK(mkdtemp(s->dir));
+    snprintf(s->text, sizeof s->text, "unix:%s/client", s->dir);
+    CHECK_EQ(volt_addr_parse(&s->from, s->text), 0);
+    snprintf(s->text, sizeof s->text, "unix:%s/server", s->dir);
+    CHECK_EQ(volt_addr_parse(&s->to, s->text), 0);
+    VOLT_AWAIT(s->rc, volt_connect_from(cx, &s->to, &s->from));
+    CHECK_EQ(s->rc, -ENOENT);
+    s->lfd = volt_listen_addr(&s->to, NULL);
+    VOLT_AWAIT(s->rc, volt_connect_from(cx, &s->to, &s->from));
+    CHECK(s->rc >= 0);
+    CHECK_EQ(volt_unix_unlink((int)s->rc), 0); // that of a connection is the caller's
+    volt_close(cx, (int)s->rc);
+    CHECK_EQ(volt_unix_unlink(s->lfd), 0);
+    volt_close(cx, s->lfd);
+    CHECK_EQ(rmdir(s->dir), 0);
+    VOLT_END(0);
 }
 ROOT_TEST_1(abstract_names_connect_seqpackets, {
     volt_addr a;

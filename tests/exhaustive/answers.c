@@ -2983,6 +2983,89 @@ TEST(accepts_behind_one_that_backs_off_go_on_with_it) {
         end();
     }
 }
+// A send by path backs off as well: no event reports that the queue of the receiver has room.
+static volt_addr receiver_path(void) {
+    char text[64];
+    volt_addr a;
+    snprintf(text, sizeof text, "unix:@volt-answers-%d", (int)getpid());
+    CHECK_EQ(volt_addr_parse(&a, text), 0);
+    return a;
+}
+TEST(send_by_path_backs_off_up_to_16_ms_while_its_receiver_is_full) {
+    static const uint32_t ms[] = { 1, 2, 4, 8, 16, 16 };
+    begin();
+    volt_addr to = receiver_path();
+    int receiver = volt_unix_open(&to, NULL), fd = volt_unix_open(NULL, NULL);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < sizeof ms / sizeof ms[0]; i++) {
+            volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
+            ANSWERS(sendmsg, EAGAIN);
+            PENDING(volt_sendto(cx_of(0), fd, &byte, 1, 0, &to));
+            CHECK_EQ(entry(fd)->backoff_ms, ms[i]);
+            int64_t left = volt__time_left(volt__sleep_deadline(w)) - VOLT_MS(ms[i]);
+            CHECK(left >= 0 && left <= VOLT_MS(1));
+            CHECK(!(task->word & VOLT__NOTIFIED));
+            CHECK_EQ(entry(fd)->mode, VOLT__MODE_NONE); // it waits for no event
+            GIVES(volt_sendto(cancelled_cx(0), fd, &byte, 1, 0, &to), -ECANCELED);
+        }
+        GIVES(volt_sendto(cx_of(0), fd, &byte, 1, 0, &to), 1);
+        CHECK_EQ(entry(fd)->backoff_ms, 0);
+    }
+    volt_rt_close(rt, fd);
+    volt_rt_close(rt, receiver);
+    end();
+}
+TEST(each_form_of_send_by_path_learns_that_its_socket_is_closed) {
+    for (int form = 0; form < 3; form++) {
+        begin();
+        volt_addr to = receiver_path();
+        struct iovec part = { &byte, 1 };
+        struct mmsghdr m = { .msg_hdr = { .msg_name = to.sa_, .msg_namelen = to.len_,
+                                          .msg_iov = &part, .msg_iovlen = 1 } };
+        int fd = volt_unix_open(NULL, NULL);
+        if (form == 2) ANSWERS(sendmmsg, EAGAIN);
+        else ANSWERS(sendmsg, EAGAIN);
+        for (int i = 0; i < 3; i++) {
+            if (i == 2) volt_rt_close(rt, fd);
+            volt_poll p = form == 0 ? volt_sendto(cx_of(0), fd, &byte, 1, 0, &to)
+                        : form == 1 ? volt_sendmsg(cx_of(0), fd, &m.msg_hdr, 0)
+                                    : volt_sendmmsg(cx_of(0), fd, &m, 1, 0);
+            CHECK_EQ(volt_is_pending(p), i < 2);
+            if (i == 2) CHECK_EQ(volt_value(p), -EBADF);
+        }
+        CHECK_EQ(answers[form == 2 ? A_sendmmsg : A_sendmsg].n_calls, 1);
+        end();
+    }
+}
+TEST(send_by_path_behind_one_that_backs_off_goes_on_with_it) {
+    for (int how = 0; how < 3; how++) {
+        begin();
+        volt_addr to = receiver_path();
+        int receiver = volt_unix_open(&to, NULL), fd = volt_unix_open(NULL, NULL);
+        ANSWERS(sendmsg, EAGAIN, EAGAIN);
+        PENDING(volt_sendto(cx_of(0), fd, &byte, 1, 0, &to));
+        PENDING(volt_sendto(cx_of(1), fd, &byte, 1, 0, &to));
+        CHECK(entry(fd)->backoff == &frame[0].node_ && entry(fd)->rd == &frame[1].node_);
+        PENDING(volt_sendto(cx_of(1), fd, &byte, 1, 0, &to));
+        CHECK_EQ(answers[A_sendmsg].n_calls, 2);
+        if (how == 0) {
+            GIVES(volt_sendto(cancelled_cx(1), fd, &byte, 1, 0, &to), -ECANCELED);
+            CHECK(!entry(fd)->rd);
+            GIVES(volt_sendto(cancelled_cx(0), fd, &byte, 1, 0, &to), -ECANCELED);
+        } else if (how == 1) {
+            GIVES(volt_sendto(cancelled_cx(0), fd, &byte, 1, 0, &to), -ECANCELED);
+            GIVES(volt_sendto(cx_of(1), fd, &byte, 1, 0, &to), 1);
+        } else {
+            volt_rt_close(rt, fd);
+            GIVES(volt_sendto(cx_of(1), fd, &byte, 1, 0, &to), -EBADF);
+            GIVES(volt_sendto(cx_of(0), fd, &byte, 1, 0, &to), -EBADF);
+        }
+        if (how < 2) CHECK(!entry(fd)->backoff && !entry(fd)->rd);
+        if (how < 2) volt_rt_close(rt, fd);
+        volt_rt_close(rt, receiver);
+        end();
+    }
+}
 // The other back-off ends between two looks of an accept at it. The accept takes the lock of the
 // entry, that of the timers, and that of the entry again; it is held up at the first two.
 static int contended;
@@ -3289,6 +3372,54 @@ TEST(connect_from_closes_its_socket_if_that_cannot_be_bound) {
     CHECK_EQ(answers[A_connect].n_calls, 0);
     end();
 }
+// The number of the caller's socket must not become another file's right before its connect(2).
+static int connecting_fd, reusing_fd;
+static void close_and_reuse(void) {
+    volt_rt_close(rt, connecting_fd);
+    reusing_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+TEST(connect_on_leaves_a_socket_alone_that_reuses_its_number) {
+    volt_addr a, peer;
+    begin();
+    CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:9"), 0);
+    connecting_fd = volt_sock_open(AF_INET, SOCK_DGRAM, 0);
+    answers[A_connect].meanwhile = close_and_reuse;
+    GIVES(volt_connect_on(cx_of(0), connecting_fd, &a), 0);
+    CHECK(reusing_fd != connecting_fd);
+    CHECK_EQ(volt_peer_addr(reusing_fd, &peer), -ENOTCONN);
+    CHECK(fcntl(connecting_fd, F_GETFD) < 0); // closed when the call was over
+    CHECK_EQ(close(reusing_fd), 0);
+    end();
+}
+// The error of the attempt is taken by another operation on the socket, before the event is seen.
+static void fail_and_take_the_error(void) {
+    volt_addr a;
+    struct pollfd p = { .fd = connecting_fd, .events = POLLOUT };
+    int error = 0;
+    socklen_t len = sizeof error;
+    CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:1"), 0);
+    CHECK(connect(connecting_fd, volt__addr_sa(&a), a.len_) < 0);
+    CHECK_EQ(poll(&p, 1, 10000), 1);
+    CHECK_EQ(getsockopt(connecting_fd, SOL_SOCKET, SO_ERROR, &error, &len), 0);
+}
+TEST(connect_on_fails_although_another_operation_has_received_the_error) {
+    volt_addr a;
+    begin();
+    CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:1"), 0);
+    connecting_fd = volt_sock_open(AF_INET, SOCK_STREAM, 0);
+    ANSWERS(connect, EINPROGRESS);
+    answers[A_connect].meanwhile = fail_and_take_the_error;
+    volt_poll p = volt_connect_on(cx_of(0), connecting_fd, &a);
+    CHECK(!volt_is_pending(p));
+    CHECK(volt_value(p) == -ECONNABORTED || volt_value(p) == -ECONNREFUSED);
+    volt_rt_close(rt, connecting_fd);
+    // and one whose kind is not known to keep the attempt open: it has no peer
+    connecting_fd = volt_sock_open(AF_INET, SOCK_DGRAM, 0);
+    ANSWERS(connect, EINPROGRESS);
+    GIVES(volt_connect_on(cx_of(0), connecting_fd, &a), -ENOTCONN);
+    volt_rt_close(rt, connecting_fd);
+    end();
+}
 // The caller's socket is registered, and its event comes between the look at it and the wait.
 static void make_connected(void) {
     CHECK_EQ(look_at_events(), 1);
@@ -3503,6 +3634,15 @@ TEST(interval_handles_missed_ticks_as_configured) {
     } rows[] = { { VOLT_MISSED_BURST, 1, 10 }, { VOLT_MISSED_DELAY, 1, 35 },
                  { VOLT_MISSED_SKIP, 3, 30 } };
     begin();
+    for (int i = 0; i < 3; i++) { // late by less than a period: none is missed
+        volt_interval iv;
+        volt_interval_init(&iv, VOLT_MS(10));
+        iv.missed = rows[i].missed;
+        volt_time first = iv.next_;
+        clock_now = first + VOLT_MS(10) - 1;
+        GIVES(volt_interval_next(cx_of(0), &iv), 1);
+        CHECK_EQ(iv.next_ - first, VOLT_MS(10));
+    }
     for (int i = 0; i < 3; i++) {
         volt_interval iv;
         memset(&iv, 0xa5, sizeof iv);

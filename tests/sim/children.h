@@ -104,6 +104,7 @@ SIM_FN int sim_start_child(const char *arg, int report_fd, const int *fds, int n
     if (c->report->peer->cap < sizeof c->error) c->report->peer->cap = sizeof c->error;
     c->report->peer->is_whole = 1;
     for (int i = 0; i < n_fds; i++) {
+        if (fds[2 * i] < 0) continue; // closed
         sim_file *f = sim__file_at(fds[2 * i]);
         if (!f) sim_fail("a child gets a descriptor that is not open");
         if (fds[2 * i + 1] > 2 || !f) continue;

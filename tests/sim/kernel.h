@@ -89,7 +89,8 @@ struct sim_file {
     sim_file *peer;                   // NULL: gone
     unsigned char *buf;               // received: a ring
     uint32_t cap, head, len, arrived; // len: includes bytes under way
-    int is_tcp, is_connecting, is_end_sent, is_end_seen, is_lingering_off, error;
+    int is_connecting, is_attempt, is_joined; // a connect
+    int is_tcp, is_end_sent, is_end_seen, is_lingering_off, error;
     int can_read, can_write; // ends of a pipe
     int is_whole;            // reads give all that is there
     int wants_room;          // a writer met no room: it gets an edge
@@ -940,10 +941,20 @@ static void sim__arrive_call(void *object, uint64_t arg) {
     s->port = l->port;
     s->peer_port = f->port;
     sim__join_ends(s, f);
+    s->is_joined = f->is_joined = 1;
     f->is_connecting = 0;
     l->queue[l->n_queued++] = s;
     sim__wake_file(l, EPOLLIN);
     sim__wake_file(f, EPOLLOUT);
+}
+// A socket stays in its attempt until a second call has returned the result.
+static int sim__connect_again(sim_file *f) {
+    int error = f->error ? f->error : ECONNABORTED; // another call has received it
+    if (f->is_connecting) return sim__error(EALREADY);
+    f->is_attempt = 0;
+    if (f->is_joined && !f->error) return 0;
+    f->error = 0;
+    return sim__error(error);
 }
 SIM_FN int sim_connect(int fd, const struct sockaddr *sa, socklen_t len) {
     sim_point();
@@ -952,9 +963,11 @@ SIM_FN int sim_connect(int fd, const struct sockaddr *sa, socklen_t len) {
     if (!f || len < sizeof in) return SIM__INT(connect, fd, sim__error(f ? EINVAL : EBADF));
     memcpy(&in, sa, sizeof in);
     if (f->kind == SIM_DGRAM) return SIM__INT(connect, fd, sim__udp_connect(f, &in));
+    if (f->is_attempt) return SIM__INT(connect, fd, sim__connect_again(f));
+    if (f->is_joined) return SIM__INT(connect, fd, sim__error(EISCONN));
     f->peer_port = ntohs(in.sin_port);
     if (!f->port) f->port = kernel.next_port++;
-    f->is_connecting = 1;
+    f->is_connecting = f->is_attempt = 1;
     int64_t delay = sim_fault(SIM_LATENCY) ? 1 + (int64_t)sim_below(1u << kernel.latency_bits)
                     : sim_below(2)         ? 20000
                                            : 0;

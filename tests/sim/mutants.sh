@@ -109,8 +109,9 @@ list() {
 - volt__fd_fire_waiters(e, VOLT__CLOSED, c);
 + e->rd = e->wr = NULL;
 @ connect-blind: the outcome of a connect is not read
-- if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) error = errno;
-+ (void)len;
+- do rc = VOLT_SYS(connect, fd, volt__addr_sa(to), to->len_);
+- while (rc < 0 && errno == EINTR);
++ rc = 0;
 @ lifo-unbounded: the LIFO slot may occupy its worker without end
 - if (t && w->lifo_run < VOLT_LIFO_MAX) {
 - volt__store_rlx(&w->lifo, (volt__task *)NULL); // rlx: the lock orders it
@@ -625,11 +626,10 @@ list() {
 - return volt__time_add(a > b ? a : b, r->limit_);
 + return volt__time_add(a > b ? a : b, r->limit_ / 2);
 @ signal-lost: one call takes two signals, if there are two, and reports one
-- ssize_t n = VOLT_SYS(read, fd, &info, sizeof info);
-- if (n < 0) return -errno;
-+ ssize_t n = VOLT_SYS(read, fd, &info, sizeof info);
+- do n = VOLT_SYS(read, fd, &info, sizeof info);
++ n = VOLT_SYS(read, fd, &info, sizeof info);
 + if (n > 0) (void)VOLT_SYS(read, fd, &info, sizeof info);
-+ if (n < 0) return -errno;
++ do (void)0;
 @ child-collected-twice: a child that was collected is waited for again
 - if (rc == 0 || rc == -ECHILD) p->state_ = VOLT__PROCESS_COLLECTED;
 + if (rc == -ECHILD) p->state_ = VOLT__PROCESS_COLLECTED;
