@@ -341,8 +341,10 @@
 // wake-up by any thread queues the task there, and wakes the worker if it sleeps. Neither thieves
 // nor the watchdog take it, so a long poll of another task on that worker delays it. While bound
 // tasks are queued, every other poll is one of them, or every fourth while the other queues behind
-// the ring hold tasks too. Tasks that must stay on the application's own thread, such as those that
-// use its windows, are bound to worker 0 of a guest; any other worker may change its thread.
+// the ring hold tasks too. The first one that another thread queues, while the worker is busy, is
+// found as an urgent task is that a plain thread wakes: see below. Tasks that must stay on the
+// application's own thread, such as those that use its windows, are bound to worker 0 of a guest;
+// any other worker may change its thread.
 //
 // An urgent task runs ahead of others, for at most 8 polls of a worker in a row while others wait.
 // If a task wakes or spawns it, it runs after that task's poll, or at once on a sleeping worker. If
@@ -8448,9 +8450,9 @@ static void volt__log_number(const volt_rt *rt, volt_log_item item, const char *
     rt->cfg.log.fn(rt->cfg.log.user, (int)item, line.text);
 }
 // Logs "site: text (task 3.7)", if the task has a tag "(task 3.7, tag 42)", and if us is not 0 with
-// ": 99 us" behind the text. The task must not end during the call.
-static void volt__log_task(const volt_rt *rt, volt_log_item item, const char *site, volt__task *t,
-                           uint64_t us) {
+// ": 99 us" behind the text.
+static void volt__log_of_task(const volt_rt *rt, volt_log_item item, const char *site, uint64_t id,
+                              uintptr_t tag, uint64_t us) {
     volt__line line;
     if (!rt->cfg.log.fn) return;
     volt__line_begin(&line, site, item);
@@ -8458,11 +8460,16 @@ static void volt__log_task(const volt_rt *rt, volt_log_item item, const char *si
         volt__line_add_number(&line, ": ", us);
         volt__line_add(&line, " us");
     }
-    volt__line_add_number(&line, " (task ", volt__task_id(t) >> VOLT__ID_SHIFT);
-    volt__line_add_number(&line, ".", volt__task_id_slot(volt__task_id(t)));
-    if (volt__tag_of(t) != 0) volt__line_add_number(&line, ", tag ", volt__tag_of(t));
+    volt__line_add_number(&line, " (task ", id >> VOLT__ID_SHIFT);
+    volt__line_add_number(&line, ".", volt__task_id_slot(id));
+    if (tag != 0) volt__line_add_number(&line, ", tag ", tag);
     volt__line_add(&line, ")");
     rt->cfg.log.fn(rt->cfg.log.user, (int)item, line.text);
+}
+// The same for a task that does not end during the call.
+static void volt__log_task(const volt_rt *rt, volt_log_item item, const char *site, volt__task *t,
+                           uint64_t us) {
+    volt__log_of_task(rt, item, site, volt__task_id(t), volt__tag_of(t), us);
 }
 // Called when a thread could not be started; rc: -errno. Logs the number of the error, since its
 // text would add the table of volt_strerror to every program.
@@ -8926,6 +8933,13 @@ static void volt__countdown_start(volt__worker *w) {
     if (w->is_guest) n = volt__min32(n, w->quota);
     w->countdown = w->countdown_from = n > 0 ? n : 1;
 }
+// Makes the queues behind the ring due after at most this number of polls. Called in a poll of w,
+// or between two.
+static void volt__countdown_shorten(volt__worker *w, uint32_t polls) {
+    volt__countdown_settle(w);
+    w->inject_due = volt__min32(w->inject_due, polls);
+    if (w->countdown > polls) w->countdown = w->countdown_from = polls;
+}
 // Makes the next poll of w look at the queues that are due: the urgent lane, above all. Called in a
 // poll of w, or between two.
 static void volt__countdown_hurry(volt__worker *w) {
@@ -9023,11 +9037,16 @@ static inline int volt__task_is_routed(const volt_rt *rt, const volt__task *t) {
 // Pushes a bound task. No other worker serves the queue, so the push wakes its worker if that is
 // parked: the worker sets its bit, passes a fence and then looks at this queue [I3]. A push onto
 // other tasks leaves that to the thread that pushed the first one: it wakes the worker, or the
-// worker has seen its task.
-static void volt__push_bound(volt__worker *w, const volt__worker *current, volt__chain *c) {
+// worker has seen its task. A push by the worker itself makes the queue due: it had no task when
+// the worker last looked.
+static void volt__push_bound(volt__worker *w, volt__worker *current, volt__chain *c) {
     volt_rt *rt = w->rt;
     int was_empty = volt__injector_push(&w->bound, c);
-    if (!was_empty || w == current) return; // a worker looks at its queue before it parks
+    if (!was_empty) return;
+    if (w == current) { // a worker looks at its queue before it parks
+        volt__countdown_shorten(w, 2);
+        return;
+    }
     volt__fence_sc(&rt->idle.searching); // [I3] with park
     if (volt__idle_is_parked(&rt->idle, w->index)) volt__unpark(w);
 }
@@ -10064,6 +10083,7 @@ static int volt__drive_events(volt__worker *w, int is_parked, int64_t timeout) {
     volt__store_rlx(&w->event_polls, w->event_polls + 1); // rlx: only the owner writes it
     w->event_due = w->event_every;
     w->is_event_turn = 0;
+    if (!volt__injector_is_empty(&w->bound)) w->inject_due = volt__min32(w->inject_due, 1);
     volt__countdown_start(w);
     volt__trace_wakes(rt, w, &got.chain);
     volt__route_chain(rt, w, &got.chain);
@@ -10836,6 +10856,7 @@ static void volt__guest_drain(volt_rt *rt, volt_time deadline) {
     }
     w->guest_no_block = 1;
     w->drain_deadline = VOLT_NEVER;
+    if (w->guest_parked) volt__reactor_unpark(&w->reactor); // the loop asks for the next deadline
     volt__guest_leave(w);
 }
 #ifdef VOLT_SINGLE_THREAD
@@ -12478,6 +12499,7 @@ VOLT_API volt_poll volt_token_wait(volt_cx *cx, volt_token *token) {
 // The wrapper of a token works as those of >>time, but without a last try. When a poll is pending
 // its node is linked, so that the task is woken when the token is cancelled.
 VOLT_API void volt__with_token_begin(volt_cx *cx, volt_token_link *l, volt_token *token) {
+    volt__check_not_on_stack(cx, token);
     volt__wrapper_begin(cx, &l->node_, volt__token_is_set(token));
 }
 VOLT_API volt_poll volt__with_token_end(volt_cx *cx, volt_token_link *l, volt_token *token,
@@ -21038,25 +21060,32 @@ static int volt__is_pool_busy(volt_rt *rt) {
 #endif
 
 // The tasks that a shutdown has left: those that have not ended, and the held tasks, which have
-// ended but still have a handle or a waker. The sites are those of the first 16 of each kind.
+// ended but still have a handle or a waker. The first 16 of each kind are logged.
+enum { VOLT__UNFINISHED_MAX = 16 };
+typedef struct volt__unfinished_task {
+    const char *site; // where it waits; of a held task: where it was spawned
+    uint64_t id;
+    uintptr_t tag;
+} volt__unfinished_task;
 typedef struct volt__unfinished {
-    const char *site[16], *held_site[16]; // where tasks wait; where held tasks were spawned
+    volt__unfinished_task alive[VOLT__UNFINISHED_MAX], held[VOLT__UNFINISHED_MAX];
     uint32_t n, n_held; // tasks that have not ended, counted up to 16; held tasks, all counted
 } volt__unfinished;
-// Called under slabs.lock. Only reads the task: at the deadline some workers may not have seen the
-// shutdown yet, and still treat the words of their tasks as private.
+// Called under slabs.lock. Writes nothing but the word of a task with a tag: at the deadline some
+// workers may not have seen the shutdown yet, and still treat the words of other tasks as private.
 static void volt__unfinished_add(void *arg, volt__task *t) {
     volt__unfinished *unfinished = (volt__unfinished *)arg;
     uintptr_t word = volt__load_acq(&t->word); // [M2] with task init
     if (word < VOLT__REF) return;
-    if (word & VOLT__COMPLETE) {
-        if (unfinished->n_held < sizeof unfinished->held_site / sizeof unfinished->held_site[0])
-            // rlx: a snapshot of a literal's address
-            unfinished->held_site[unfinished->n_held] = volt__load_rlx(&t->spawn_site);
-        unfinished->n_held++;
-    } else if (unfinished->n < sizeof unfinished->site / sizeof unfinished->site[0])
-        // rlx: a snapshot of a literal's address
-        unfinished->site[unfinished->n++] = volt__load_rlx(&t->wait_site);
+    int is_held = (word & VOLT__COMPLETE) != 0;
+    uint32_t n = is_held ? unfinished->n_held++ : unfinished->n;
+    if (n >= VOLT__UNFINISHED_MAX) return;
+    if (!is_held) unfinished->n++;
+    volt__unfinished_task *to = is_held ? &unfinished->held[n] : &unfinished->alive[n];
+    // rlx: a snapshot of a literal's address
+    to->site = is_held ? volt__load_rlx(&t->spawn_site) : volt__load_rlx(&t->wait_site);
+    to->id = volt__task_id(t);
+    to->tag = volt__snapshot_tag(t, word);
 }
 static void volt__unfinished_find(volt_rt *rt, volt__unfinished *unfinished) {
     memset(unfinished, 0, sizeof *unfinished);
@@ -21066,16 +21095,19 @@ static void volt__unfinished_find(volt_rt *rt, volt__unfinished *unfinished) {
 static void volt__log_alive(volt_rt *rt) {
     volt__unfinished unfinished;
     volt__unfinished_find(rt, &unfinished);
-    for (uint32_t i = 0; i < unfinished.n; i++)
-        volt__log(rt, VOLT_LOG_STILL_ALIVE, unfinished.site[i]);
+    for (uint32_t i = 0; i < unfinished.n; i++) {
+        const volt__unfinished_task *t = &unfinished.alive[i];
+        volt__log_of_task(rt, VOLT_LOG_STILL_ALIVE, t->site, t->id, t->tag, 0);
+    }
 }
 // Logs the number of held tasks, and where the first of them were spawned.
 static void volt__log_held(volt_rt *rt, const volt__unfinished *unfinished) {
     if (unfinished->n_held == 0) return;
     volt__log_number(rt, VOLT_LOG_HANDLE_LEAKED, NULL, unfinished->n_held, " tasks are held");
-    for (uint32_t i = 0; i < unfinished->n_held &&
-         i < sizeof unfinished->held_site / sizeof unfinished->held_site[0]; i++)
-        volt__log(rt, VOLT_LOG_HANDLE_LEAKED, unfinished->held_site[i]);
+    for (uint32_t i = 0; i < unfinished->n_held && i < VOLT__UNFINISHED_MAX; i++) {
+        const volt__unfinished_task *t = &unfinished->held[i];
+        volt__log_of_task(rt, VOLT_LOG_HANDLE_LEAKED, t->site, t->id, t->tag, 0);
+    }
 }
 // Called by a thread that carries no worker. Returns 0, or at the deadline the number of tasks
 // alive, at least 1. If the runtime has stopped, returns the number of jobs that still run in the

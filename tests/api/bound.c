@@ -284,6 +284,66 @@ TEST_OF_THREADS(bound_tasks_and_others_get_every_other_poll) {
     destroy(rt);
 }
 
+// The queue is empty while the only bound task runs. (A single-threaded build has no such queue.)
+#ifndef VOLT_SINGLE_THREAD
+typedef struct {
+    volt_frame frame;
+    volt_group g;
+    int n_bound, n_free, n_turns, is_over, i, rc;
+    volt_notify turn[2];
+    volt_spawn_options here;
+} alone;
+static volt_poll lone_counter_run(volt_cx *cx, void *arg) {
+    counter *c = (counter *)arg;
+    VOLT_BEGIN(cx, c);
+    for (; *c->count < POLLS; ++*c->count) VOLT_AWAIT(volt_yield(cx));
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    alone *a;
+    int side, rc;
+} partner; // wakes the other one, and waits for it
+static volt_poll partner_run(volt_cx *cx, void *arg) {
+    partner *p = (partner *)arg;
+    VOLT_BEGIN(cx, p);
+    while (p->a->n_turns < POLLS) {
+        p->a->n_turns++;
+        volt_notify_one(&p->a->turn[1 - p->side]);
+        VOLT_AWAIT(p->rc, volt_notify_wait(cx, &p->a->turn[p->side]));
+    }
+    volt_notify_one(&p->a->turn[1 - p->side]);
+    VOLT_END(0);
+}
+ROOT_TEST_1(lone_bound_task_gets_every_other_poll, { alone a; }) {
+    alone *const a = &s->a;
+    VOLT_BEGIN(cx, s);
+    a->here = bound_to(0);
+    for (a->i = 0; a->i < 20; a->i++) {
+        counter c = { .count = &a->n_free, .is_over = &a->is_over };
+        CHECK_EQ(VOLT_GROUP_SPAWN(cx, &a->g, counter_run, c), 0);
+    }
+    while (a->n_free < POLLS) VOLT_AWAIT(volt_yield(cx));
+    counter lone = { .count = &a->n_bound };
+    a->n_free = 0;
+    CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, &a->here, &a->g, lone_counter_run, lone), 0);
+    while (a->n_bound < POLLS) VOLT_AWAIT(volt_yield(cx));
+    // every fourth if the ring is small and others wait behind it, too
+    CHECK(a->n_free < POLLS * (VOLT_RING_CAP < 60 ? 5 : 2));
+    a->n_free = 0;
+    for (int i = 0; i < 2; i++) {
+        partner p = { .a = a, .side = i };
+        CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, &a->here, &a->g, partner_run, p), 0);
+    }
+    while (a->n_turns < POLLS) VOLT_AWAIT(volt_yield(cx));
+    CHECK(a->n_free < POLLS * (VOLT_RING_CAP < 60 ? 5 : 2));
+    a->is_over = 1;
+    VOLT_AWAIT(a->rc, volt_group_wait(cx, &a->g));
+    CHECK_EQ(a->rc, 0);
+    VOLT_END(0);
+}
+#endif
+
 // Neither keeps the others from timers and events.
 typedef struct {
     volt_frame frame;

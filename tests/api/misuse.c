@@ -412,6 +412,13 @@ MISUSE(token_link_on_stack_is_caught, "stack", { volt_token t; }) {
     VOLT_AWAIT(volt_with_token(cx, &l, &s->t, volt_sleep_forever(cx)));
     VOLT_END(0);
 }
+MISUSE(token_around_a_poll_on_stack_is_caught, "stack", { volt_token_link l; }) {
+    volt_token t;
+    VOLT_BEGIN(cx, s);
+    volt_token_init(&t, NULL);
+    VOLT_AWAIT(volt_with_token(cx, &s->l, &t, volt_sleep_forever(cx)));
+    VOLT_END(0);
+}
 MISUSE(token_on_stack_is_caught, "stack", { int unused; }) {
     volt_token t;
     VOLT_BEGIN(cx, s);

@@ -539,6 +539,39 @@ static volt_poll hands_out_many_run(volt_cx *cx, void *arg) {
     for (s->i = 0; s->i < s->n; s->i++) SPAWN(&s->h[s->i], giver_run, (giver){ .value = 3 });
     VOLT_END(0);
 }
+// What a shutdown has left is logged with its tag.
+typedef struct {
+    volt_frame frame;
+    volt_handle *h_or_null; // NULL: leaves a task that does not end, else one that is held
+} leaves_tagged;
+static volt_poll leaves_tagged_run(volt_cx *cx, void *arg) {
+    leaves_tagged *s = arg;
+    VOLT_BEGIN(cx, s);
+    volt_spawn_options o = { .tag = 4711 };
+    holdout held_out = { .frame = { .node_ = { .resume_line_ = 0 } } };
+    giver ended = { .value = 3 };
+    if (s->h_or_null) CHECK_EQ(VOLT_SPAWN_WITH(cx, &o, s->h_or_null, giver_run, ended), 0);
+    else CHECK_EQ(VOLT_SPAWN_WITH(cx, &o, NULL, holdout_run, held_out), 0);
+    VOLT_END(0);
+}
+TEST(task_that_a_shutdown_leaves_is_logged_with_its_tag) {
+    leaves_tagged s = { .h_or_null = NULL };
+    volt_config c = test_config(1);
+    c.drain_timeout = VOLT_MS(2);
+    CHECK_EQ(volt_run(&c, leaves_tagged_run, &s), -ETIMEDOUT);
+    CHECK_EQ(READ(test_log.n[VOLT_LOG_STILL_ALIVE]), 1);
+    CHECK(strstr(test_log.text[VOLT_LOG_STILL_ALIVE], ", tag 4711)"));
+    test_pass_and_exit(); // the runtime is leaked, in use
+}
+TEST(held_task_is_logged_with_its_tag) {
+    volt_handle h = { NULL };
+    leaves_tagged s = { .h_or_null = &h };
+    volt_config c = test_config(1);
+    CHECK_EQ(volt_run(&c, leaves_tagged_run, &s), 0);
+    CHECK_EQ(test_log.n[VOLT_LOG_HANDLE_LEAKED], 2);
+    CHECK(strstr(test_log.text[VOLT_LOG_HANDLE_LEAKED], ", tag 4711)"));
+    test_pass_and_exit();
+}
 TEST(handles_that_outlive_the_run_are_counted) {
     static const int numbers[] = { 1, 2, 37 };
     for (int i = 0; i < 3; i++) {
@@ -656,6 +689,8 @@ TEST(shutdown_counts_and_logs_tasks_left_at_its_deadline) {
         CHECK(volt_now() - start >= VOLT_MS(20));
         CHECK_EQ(test_log.n[VOLT_LOG_STILL_ALIVE], 3);
         CHECK(strstr(test_log.text[VOLT_LOG_STILL_ALIVE], "public.c:"));
+        CHECK(strstr(test_log.text[VOLT_LOG_STILL_ALIVE], " (task 1."));
+        CHECK(!strstr(test_log.text[VOLT_LOG_STILL_ALIVE], "tag"));
         CHECK_EQ(volt_destroy(rt), -EBUSY);
         CHECK_EQ(volt_shutdown(rt, 0), 3);
         volt_token_cancel(&end);
