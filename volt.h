@@ -2156,7 +2156,7 @@ VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls);
 //            .guest_is_asked only the thread that makes the steps
 //   returns: an absolute time: a step is due now if it has passed, or is 0 | VOLT_NEVER if no timer
 //            is set, without .is_guest, in a forked child, or while another thread makes the steps,
-//            in volt_shutdown, after which the descriptor is readable
+//            in volt_shutdown: ask again when that has returned
 VOLT_API volt_time volt_rt_deadline(volt_rt *rt);
 // The configuration with every default filled in. Writes the whole struct, of the size that it has
 // in the implementation, regardless of out->size.
@@ -10856,7 +10856,6 @@ static void volt__guest_drain(volt_rt *rt, volt_time deadline) {
     }
     w->guest_no_block = 1;
     w->drain_deadline = VOLT_NEVER;
-    if (w->guest_parked) volt__reactor_unpark(&w->reactor); // the loop asks for the next deadline
     volt__guest_leave(w);
 }
 #ifdef VOLT_SINGLE_THREAD
@@ -18008,21 +18007,28 @@ static int volt__connect_open(volt_cx *cx, const volt__connect_args *args) {
     volt__close(cx->rt_, fd);
     return rc;
 }
-// A socket of the caller's may still be in blocking mode. Returns 0 or -errno.
-static int volt__connect_probe(volt__fd *e, int fd) {
+// Begins an attempt. A socket of the caller's may still be in blocking mode. Returns 0 or -errno.
+static int volt__connect_begin(volt__fd *e, const volt__connect_args *args, int fd, uint32_t gen) {
     int wanted = VOLT__FD_PROBED | VOLT__FD_SOCKET | VOLT__FD_NONBLOCK;
-    int rc = volt__fd_probe(e, fd, volt__load_rlx(&e->gen), wanted); // rlx: probe checks it
-    return rc < 0 ? rc : 0;
+    int rc = args->own_fd >= 0 ? volt__fd_probe(e, fd, gen, wanted) : 0;
+    if (rc < 0) return rc;
+    return VOLT_SYS(connect, fd, volt__addr_sa(args->to), args->to->len_) < 0 ? -errno : 0;
+}
+// Returns 1 if the socket is known to be TCP. An entry that was made late lacks the flags of a
+// socket that volt has opened.
+static int volt__connect_is_tcp(const volt__fd *e, const volt__connect_args *args) {
+    if (args->own_fd < 0) return volt__is_ip(volt_addr_family(args->to));
+    return volt__load_rlx(&e->flags) & VOLT__FD_STREAM; // rlx: set when the attempt began
 }
 // Returns the result of an attempt: 0, -EALREADY while it goes on, or another -errno. A TCP socket
 // stays in the attempt until connect(2) is called again, which returns its result. The others
 // report an error once: if another operation has received it, only the missing peer tells.
-static int volt__connect_result(const volt__fd *e, int fd, const volt_addr *to) {
+static int volt__connect_result(const volt__fd *e, const volt__connect_args *args, int fd) {
     struct sockaddr_storage peer;
     int error = 0, rc;
     socklen_t len = sizeof error, peer_len = sizeof peer;
-    if (volt__load_rlx(&e->flags) & VOLT__FD_STREAM) { // rlx: set when the attempt began
-        do rc = VOLT_SYS(connect, fd, volt__addr_sa(to), to->len_);
+    if (volt__connect_is_tcp(e, args)) {
+        do rc = VOLT_SYS(connect, fd, volt__addr_sa(args->to), args->to->len_);
         while (rc < 0 && errno == EINTR);
         return rc == 0 || errno == EISCONN ? 0 : -errno;
     }
@@ -18030,18 +18036,16 @@ static int volt__connect_result(const volt__fd *e, int fd, const volt_addr *to) 
     if (error != 0) return -error;
     return VOLT_SYS(getpeername, fd, (struct sockaddr *)&peer, &peer_len) < 0 ? -errno : 0;
 }
-// Calls connect(2) if `is_start`, else asks for the result. It holds a pin, since another thread
+// Begins the attempt if `is_start`, else asks for its result. It holds a pin, since another thread
 // may close a socket of the caller's: the number must not become another file's before the call.
 // `gen` is the generation in which the attempt began.
 static int volt__connect_call(volt_cx *cx, const volt__connect_args *args, int fd, uint32_t gen,
                               int is_start) {
     volt__fd *e = volt__fd_lookup_existing(&cx->rt_->fds, fd);
-    const volt_addr *to = args->to;
     int rc = -EBADF;
-    if (volt__fd_pin(e) && volt__fd_take_snapshot(e).gen == gen) {
-        if (!is_start) rc = volt__connect_result(e, fd, to);
-        else rc = VOLT_SYS(connect, fd, volt__addr_sa(to), to->len_) < 0 ? -errno : 0;
-    }
+    if (volt__fd_pin(e) && volt__fd_take_snapshot(e).gen == gen)
+        rc = is_start ? volt__connect_begin(e, args, fd, gen)
+                      : volt__connect_result(e, args, fd);
     volt__fd_unpin_and_close(cx->rt_, e, fd);
     return rc;
 }
@@ -18080,10 +18084,8 @@ static volt_poll volt__connect_start(volt_cx *cx, volt__node *node,
     if (fd < 0) return volt__leaf_ready(node, fd);
     volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
     if (!e) return volt__connect_end(cx, node, args, fd, volt__fd_lookup_error(fd));
-    int rc = args->own_fd >= 0 ? volt__connect_probe(e, fd) : 0;
-    if (rc < 0) return volt__connect_end(cx, node, args, fd, rc);
-    uint32_t gen = volt__load_rlx(&e->gen); // rlx: the wait checks it
-    rc = volt__connect_call(cx, args, fd, gen, 1);
+    uint32_t gen = volt__load_rlx(&e->gen); // rlx: the call checks it
+    int rc = volt__connect_call(cx, args, fd, gen, 1);
     // after EINTR, too, the kernel goes on to connect
     if (rc != -EINPROGRESS && rc != -EINTR) return volt__connect_end(cx, node, args, fd, rc);
     return volt__connect_wait(cx, node, args, fd, gen);
@@ -21218,7 +21220,7 @@ VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls) {
 VOLT_API volt_time volt_rt_deadline(volt_rt *rt) {
     if (!rt->cfg.is_guest || volt__is_forked_child(rt)) return VOLT_NEVER;
     volt__worker *w = rt->workers[0];
-    // Held: volt_shutdown makes the steps, and makes the descriptor readable if it makes no more.
+    // Held: volt_shutdown makes the steps, or another thread asks.
     if (!volt__try_lock(&rt->guest_lock)) return VOLT_NEVER;
     // Not parked: tasks may be left. Claimed, or its bound queue not empty: tasks have come since.
     int is_due = !w->guest_parked || volt__load_rlx(&w->guest_is_due) || // rlx: of this thread

@@ -46,35 +46,6 @@ TEST(idle_guest_is_not_readable) {
     CHECK_EQ(is_readable(rt, 20), 0);
     destroy(rt);
 }
-// While a shutdown makes the steps, another thread gets no deadline. When the shutdown has ended,
-// the descriptor is readable, so that this thread asks again.
-typedef struct {
-    volt_frame frame;
-    volt_shield grace;
-    volt_event *end;
-} refuser;
-static volt_poll refuser_run(volt_cx *cx, void *arg) {
-    refuser *r = (refuser *)arg;
-    VOLT_BEGIN(cx, r);
-    volt_shield_begin(cx, &r->grace, VOLT_NEVER);
-    VOLT_AWAIT(volt_event_wait(cx, r->end));
-    volt_shield_end(cx, &r->grace);
-    VOLT_END(0);
-}
-TEST(guest_is_readable_after_a_shutdown_that_gave_up) {
-    for (int ms = 0; ms <= 2; ms += 2) {
-        volt_rt *rt = guest_on(1);
-        volt_event end;
-        memset(&end, 0, sizeof end);
-        RT_SPAWN(rt, NULL, refuser_run, (refuser){ .end = &end });
-        for (int i = 0; i < 2; i++) CHECK_EQ(volt_shutdown(rt, VOLT_MS(ms)), 1);
-        CHECK_EQ(is_readable(rt, 0), 1);
-        CHECK_EQ(volt_rt_step(rt, 0), 0);
-        CHECK_EQ(is_readable(rt, 0), 0);
-        volt_event_set(&end);
-        destroy(rt);
-    }
-}
 // A guest that is asked: a task that the thread of the steps makes runnable is due, but does not
 // make the descriptor readable; one that another thread makes runnable does.
 static volt_rt *asked_guest_on(uint32_t workers) {

@@ -15,7 +15,8 @@
 // An end that comes before the call has asked the kernel anything about the file may as well have
 // come before the call: the result of that call is not judged. volt_fd_release does not wait for a
 // system call that is about to be made on the number, so there the number is closed once the wait
-// has ended. volt_connect gives its number away at its end only, so it is closed once it waits.
+// has ended. volt_connect gives its number away at its end only, so it is closed once it waits;
+// volt_connect_on has one from the beginning.
 #define _GNU_SOURCE 1 // before the first libc header
 #define VOLT_DEBUG 1
 #define VOLT_IMPLEMENTATION
@@ -40,6 +41,7 @@ static int seam_epoll_wait(int ep, struct epoll_event *ev, int n, int64_t timeou
 #define HOOK_send ~, seam_send
 #define HOOK_sendmsg ~, seam_sendmsg
 #define HOOK_accept4 ~, seam_accept4
+#define HOOK_connect ~, seam_connect
 #define HOOK_poll ~, seam_poll
 #define HOOK_epoll_ctl ~, seam_epoll_ctl
 #define HOOK_fcntl ~, seam_fcntl
@@ -59,6 +61,7 @@ REFUSABLE(ssize_t, send, "write", (int fd, const void *buf, size_t n, int flags)
 REFUSABLE(ssize_t, sendmsg, "write", (int fd, const struct msghdr *m, int flags), fd, m, flags)
 REFUSABLE(int, accept4, "accept", (int fd, struct sockaddr *a, socklen_t *n, int flags), fd, a, n,
           flags)
+REFUSABLE(int, connect, "connect", (int fd, const struct sockaddr *a, socklen_t n), fd, a, n)
 REFUSABLE(int, getsockopt, "getsockopt", (int fd, int level, int name, void *v, socklen_t *n), fd,
           level, name, v, n)
 static int seam_poll(struct pollfd *p, nfds_t n, int ms) {
@@ -83,9 +86,13 @@ static int seam_fcntl3(int fd, int op, int arg) {
 
 // ---- what a test consists of
 
-enum file_kind { NO_FILE, SOCKETS, PIPES, TCP, EVENTFD, LISTENER, SET, HANDSHAKE };
-static const char *const file_names[] = { "no file", "a socket",   "a pipe",    "TCP",
-                                          "an eventfd", "a listener", "a poll set", "a handshake" };
+enum file_kind {
+    NO_FILE, SOCKETS, PIPES, TCP, EVENTFD, LISTENER, SET, HANDSHAKE, CONNECTING, PATH
+};
+static const char *const file_names[] = {
+    "no file",    "a socket",    "a pipe",              "TCP",       "an eventfd", "a listener",
+    "a poll set", "a handshake", "a socket of its own", "a sender by path"
+};
 enum { READS, WRITES }; // the direction of the wait
 // Conditions of the first poll. IS_EDGE: the file is registered already, as by an earlier wait.
 // IS_ALWAYS: epoll refuses the file, and the file is not ready.
@@ -257,7 +264,19 @@ static void open_file(scene *s, enum file_kind kind, int *fd, int *peer) {
         s->in_set = two[0];
         two[0] = s->set.epfd_ - 1;
         break;
+    case PATH: { // the receiver's queue is full
+        struct sockaddr any = { .sa_family = AF_UNIX };
+        CHECK((two[0] = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) >= 0);
+        CHECK((two[1] = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) >= 0);
+        CHECK_EQ(bind(two[1], &any, sizeof any.sa_family), 0);
+        CHECK_EQ(volt_local_addr(two[1], &s->addr), 0);
+        const struct sockaddr *to = volt__addr_sa(&s->addr);
+        while (sendto(two[0], s->buf, 8, MSG_DONTWAIT, to, s->addr.len_) > 0) {}
+        break;
+    }
+    case CONNECTING:
     case HANDSHAKE: // a listener whose backlog is full: no answer comes
+        if (kind == CONNECTING) two[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         two[1] = open_listener(1);
         CHECK_EQ(listen(two[1], 0), 0);
         CHECK_EQ(volt_local_addr(two[1], &s->addr), 0);
@@ -268,7 +287,7 @@ static void open_file(scene *s, enum file_kind kind, int *fd, int *peer) {
     int is_writer = s->w.dir == WRITES && kind == PIPES; // the write end is the second
     *fd = two[is_writer];
     *peer = two[!is_writer];
-    if (s->w.dir == READS) return;
+    if (s->w.dir == READS || kind == CONNECTING || kind == PATH) return;
     if (kind == EVENTFD) CHECK_EQ(write(*fd, &most, sizeof most), 8);
     else if (*fd >= 0 && *peer >= 0) fill(*fd, s->buf);
 }
@@ -280,6 +299,7 @@ static void make_ready(scene *s, enum file_kind kind, int fd, int peer) {
         if (s->w.dir == READS) CHECK_EQ(write(fd, &one, sizeof one), 8);
         else drain(fd, s->buf);
         return;
+    case CONNECTING:
     case HANDSHAKE: {
         volt__chain c;
         volt__chain_init(&c);
@@ -295,7 +315,7 @@ static void make_ready(scene *s, enum file_kind kind, int fd, int peer) {
 }
 // Takes what a wait was woken for, before that is polled.
 static void make_unready(scene *s) {
-    if (s->w.kind == HANDSHAKE) return;
+    if (s->w.kind == HANDSHAKE || s->w.kind == CONNECTING) return;
     if (s->w.kind == LISTENER) {
         int fd = accept(s->fd, NULL, NULL);
         CHECK(fd >= 0);
@@ -592,6 +612,12 @@ static volt_poll waits_accept_from(volt_cx *cx, scene *s) {
     return volt_accept_from(cx, s->fd, &s->addr);
 }
 static volt_poll waits_connect(volt_cx *cx, scene *s) { return volt_connect(cx, &s->addr); }
+static volt_poll waits_connect_on(volt_cx *cx, scene *s) {
+    return volt_connect_on(cx, s->fd, &s->addr);
+}
+static volt_poll waits_sendto(volt_cx *cx, scene *s) {
+    return volt_sendto(cx, s->fd, s->buf, 8, 0, &s->addr);
+}
 static volt_poll waits_pollset(volt_cx *cx, scene *s) {
     return volt_pollset_wait(cx, &s->set, s->ev, 2);
 }
@@ -664,6 +690,13 @@ TEST(closed_number_ends_accept_out_of_files) {
 }
 TEST(closed_number_ends_connect) {
     play_wait((wait_of){ waits_connect, WRITES, HANDSHAKE, 0 });
+}
+TEST(closed_number_ends_connect_on) {
+    play_wait((wait_of){ waits_connect_on, WRITES, CONNECTING, 0 });
+    play_wait((wait_of){ waits_connect_on, WRITES, CONNECTING, IS_EDGE });
+}
+TEST(closed_number_ends_send_by_path) {
+    play_wait((wait_of){ waits_sendto, WRITES, PATH, IS_OUT_OF_FILES }); // its timer fires, too
 }
 TEST(closed_number_ends_pollset_wait) {
     play_wait((wait_of){ waits_pollset, READS, SET, 0 });

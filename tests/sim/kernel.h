@@ -417,6 +417,7 @@ static void sim__arrive_reset(void *object, uint64_t arg) {
     f->error = (int)(arg & 0xffff);
     f->is_connecting = 0;
     f->is_end_seen = f->is_end_sent = 1;
+    f->is_joined = 0;
     if (f->peer) f->peer->peer = NULL;
     f->peer = NULL;
     sim__wake_file(f, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLHUP | EPOLLERR);
@@ -1017,7 +1018,10 @@ static int sim__name(int fd, struct sockaddr *sa, socklen_t *len, int is_peer) {
     sim_file *f = sim__file_at(fd);
     struct sockaddr_in in;
     if (!f) return sim__error(EBADF);
-    if (is_peer && !(f->kind == SIM_DGRAM ? f->peer_port != 0 : f->peer != NULL))
+    int has_peer = f->kind == SIM_DGRAM ? f->peer_port != 0
+                 : f->is_tcp            ? f->is_joined
+                                        : f->peer != NULL;
+    if (is_peer && !has_peer)
         return sim__error(ENOTCONN);
     memset(&in, 0, sizeof in);
     in.sin_family = AF_INET;

@@ -109,7 +109,7 @@ list() {
 - volt__fd_fire_waiters(e, VOLT__CLOSED, c);
 + e->rd = e->wr = NULL;
 @ connect-blind: the outcome of a connect is not read
-- do rc = VOLT_SYS(connect, fd, volt__addr_sa(to), to->len_);
+- do rc = VOLT_SYS(connect, fd, volt__addr_sa(args->to), args->to->len_);
 - while (rc < 0 && errno == EINTR);
 + rc = 0;
 @ lifo-unbounded: the LIFO slot may occupy its worker without end
