@@ -118,8 +118,9 @@
 //   initialised local across an await (1)      gcc -Wjump-misses-init, clang
 //                                              -Wconditional-uninitialized, C++ always
 //   local above VOLT_BEGIN (1)                 tests/static/above_begin.sh only
-//   buffer or object on the stack (2)          a debug build, for what is passed to volt, except
-//                                              for `arg` of volt_io
+//   buffer or object on the stack (2)          a debug build, for each pointer passed to volt but
+//                                              `arg` of volt_io; not for those inside of iovecs,
+//                                              msghdrs and options
 //   side effect in an awaited call (4)         nothing
 //   frame not zeroed, polled after its end     all builds
 //   wait outside an await, arm used twice      a debug build
@@ -3474,7 +3475,7 @@ VOLT_API size_t volt_writer_moved(const volt_writer *w);
 VOLT_API VOLT_POLL volt_flush(volt_cx *cx, volt_writer *w);
 
 // Prepares a copy from one stream to another: by splice(2) if both are descriptors that can, else
-// through the buffer; NULL: through 16 KiB that are allocated while volt_copy runs.
+// through the buffer; NULL: through 16 KiB that volt_copy allocates, until volt_copier_close.
 //   where  : as volt_reader_init
 VOLT_API void volt_copier_init(volt_copier *c, volt_stream from, volt_stream to, void *buf_or_null,
                                size_t cap);
@@ -3506,8 +3507,8 @@ VOLT_API VOLT_POLL volt_relay(volt_cx *cx, volt_relayer *r);
 VOLT_API int volt_relay_is_idle(const volt_relayer *r);
 // The copiers of the directions: 0, from a to b; 1, from b to a.
 VOLT_API const volt_copier *volt_relay_way(const volt_relayer *r, int way);
-// Sends up to `len` bytes of a file, from *offset on, which advances by the result. A read of the
-// disk blocks the worker.
+// Sends up to `len` bytes of a file, 1 MiB at most, from *offset on, which advances by the result.
+// A read of the disk blocks the worker.
 //   returns: the number of bytes | 0 at the end of the file | -errno
 VOLT_API VOLT_POLL volt_sendfile(volt_cx *cx, int fd, int file, int64_t *offset, size_t len);
 // Closes a connection so that the peer gets a reset, not an end: for one that was cut.
@@ -15626,6 +15627,7 @@ static int volt__file_load(const volt_file_op *op) {
 }
 // Opens the file with flags_, writes len_ bytes and closes it. Returns len_ or -errno.
 static int volt__file_save(const volt_file_op *op) {
+    if (op->len_ > VOLT__FILE_MAX) return -EINVAL; // before the open empties the file
     int fd = volt__file_open(op);
     if (fd < 0) return fd;
     int rc = volt__file_transfer(op, fd, op->len_, 1);
@@ -18771,6 +18773,7 @@ VOLT_API size_t volt_writer_moved(const volt_writer *w) { return w->moved_; }
 VOLT_API volt_poll volt_put_wait(volt_cx *cx, volt_writer *w, const void *p, size_t n) {
     volt_poll out;
     volt__writer_check(cx, w);
+    volt__check_not_on_stack(cx, p);
     if (w->error_ < 0) return volt_ready(w->error_);
     if (!w->is_moving_) w->moved_ = 0;
     w->is_moving_ = 1;
@@ -19492,6 +19495,8 @@ static int64_t volt__sendfile_call(int fd, void *arg) {
     return n < 0 ? -error : (int64_t)n;
 }
 VOLT_API volt_poll volt_sendfile(volt_cx *cx, int fd, int file, int64_t *offset, size_t len) {
+    // the call goes on while the peer keeps up, so it is bounded
+    if (len > VOLT__COPY_BYTES) len = VOLT__COPY_BYTES;
     volt__sendfile_args args = { cx, file, offset, len };
     volt__check_not_on_stack(cx, offset);
     return volt_io(cx, fd, VOLT_OUT, volt__sendfile_call, &args);
@@ -19661,6 +19666,17 @@ static int volt__query_submit(volt__query *q) {
     return volt__pool_submit(&q->rt->pool, &q->job);
 }
 #endif
+// Returns 1 for a number that is no port. getaddrinfo would take it modulo 65536, and skip a blank
+// or a sign in front of it.
+static int volt__resolve_refuses(const char *service) {
+    uint32_t port = 0;
+    if (*service == '+' || *service == '-' || *service == ' ' ||
+        (*service >= '\t' && *service <= '\r'))
+        return 1;
+    for (; *service >= '0' && *service <= '9' && port <= 65535; service++)
+        port = port * 10 + (uint32_t)(*service - '0');
+    return port > 65535;
+}
 // Joins a listed query, or creates and submits one. Returns 0 if the node waits for a query: it is
 // linked, or fired by now. Returns -errno if there is no query to wait for.
 static int volt__resolve_start(volt_cx *cx, volt_lookup *l, volt__node *node, const char *host,
@@ -19671,6 +19687,7 @@ static int volt__resolve_start(volt_cx *cx, volt_lookup *l, volt__node *node, co
     if (!host || !service || strlen(host) >= sizeof fresh->host ||
         strlen(service) >= sizeof fresh->service)
         return -EINVAL;
+    if (volt__resolve_refuses(service)) return -ENOENT;
     volt__lock(&rt->names_lock);
     if ((q = volt__query_find(rt, host, service)) != NULL)
         volt__query_add_waiter(q, node, cx->task_);

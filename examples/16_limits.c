@@ -45,8 +45,9 @@ static volt_poll refill_run(volt_cx *cx, void *arg) {
         int64_t room = BURST - (int64_t)volt_sem_available(r->bucket);
         if (room > r->n) room = r->n;
         if (room <= 0) continue; // a full bucket stays full
+        // before the release, which lets the other task read it
+        __atomic_fetch_add(r->n_refilled, (int)room, __ATOMIC_RELAXED);
         volt_sem_release(r->bucket, (uint32_t)room);
-        *r->n_refilled += (int)room;
     }
     VOLT_END(r->n);
 }
@@ -85,7 +86,7 @@ static volt_poll rate_run(volt_cx *cx, void *arg) {
         VOLT_AWAIT(r->rc, request_run(cx, &r->current));
         if (r->rc < 0) break;
     }
-    if (r->i <= BURST + r->n_refilled)
+    if (r->i <= BURST + __atomic_load_n(&r->n_refilled, __ATOMIC_RELAXED))
         printf("%d requests: %d that the bucket held, the others at its pace\n", r->i, BURST);
     VOLT_AWAIT(volt_group_close(cx, &r->refilling));
     VOLT_END(r->rc);
@@ -109,7 +110,7 @@ static const volt_time first_pause = VOLT_MS(10), longest_pause = VOLT_MS(100);
 typedef struct {
     volt_frame frame;
     attempt current;
-    volt_time pause;
+    volt_time pause, jittered;
     uint64_t random; // any number
     int n_refusals, n, rc;
 } retry;
@@ -129,7 +130,8 @@ static volt_poll retry_run(volt_cx *cx, void *arg) {
         if (r->rc >= 0 || r->rc == -ECANCELED) VOLT_RETURN(r->rc);
         if (r->n == ATTEMPTS) break;
         printf("attempt %d failed, pause up to %d ms\n", r->n, (int)(r->pause / VOLT_MS(1)));
-        VOLT_AWAIT(r->rc, volt_sleep(cx, jittered(r, r->pause)));
+        r->jittered = jittered(r, r->pause); // not in the await, whose arguments are polled too
+        VOLT_AWAIT(r->rc, volt_sleep(cx, r->jittered));
         if (r->rc < 0) VOLT_RETURN(r->rc); // cancelled
         r->pause = r->pause < longest_pause / 2 ? 2 * r->pause : longest_pause;
     }

@@ -140,6 +140,7 @@ static inline int volt_tls_open(volt_tls **out, const volt_tls_context *x, int f
     const char *name = name_or_null ? name_or_null : "";
     size_t len = strlen(name) + 1;
     if (x->is_server == (name[0] != 0)) return -EINVAL;
+    if (name[0] == '.') return -EINVAL; // OpenSSL would take it for any name that ends like this
     volt_tls *t = (volt_tls *)calloc(1, sizeof *t + len);
     if (!t) return -ENOMEM;
     t->context = x;

@@ -343,6 +343,7 @@ TEST(options_that_cannot_be_are_refused_with_a_reason) {
     contexts();
     CHECK_EQ(volt_tls_open(&t, &client_context, -1, NULL), -EINVAL);
     CHECK_EQ(volt_tls_open(&t, &client_context, -1, ""), -EINVAL);
+    CHECK_EQ(volt_tls_open(&t, &client_context, -1, ".localhost"), -EINVAL);
     CHECK_EQ(volt_tls_open(&t, &server_context, -1, "localhost"), -EINVAL);
     char long_name[300];
     memset(long_name, 'a', sizeof long_name - 1);

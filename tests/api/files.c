@@ -142,6 +142,10 @@ static volt_poll filer_run(volt_cx *cx, void *arg) {
     CHECK_EQ(f->rc, 5);
     VOLT_AWAIT(f->rc, volt_file_load(cx, &f->op, path, f->from, SIZE));
     CHECK(f->rc == 5 && memcmp(f->from, "hello", 5) == 0);
+    VOLT_AWAIT(f->rc, volt_file_save(cx, &f->op, path, "hello", (size_t)VOLT__FILE_MAX + 1, 0600));
+    CHECK_EQ(f->rc, -EINVAL);
+    VOLT_AWAIT(f->rc, volt_file_load(cx, &f->op, path, f->from, SIZE));
+    CHECK_EQ(f->rc, 5); // the old file is still there
     VOLT_AWAIT(f->rc, volt_file_save(cx, &f->op, missing, "hello", 5, 0600));
     CHECK_EQ(f->rc, -ENOENT);
     VOLT_AWAIT(f->rc, volt_file_save(cx, &f->op, "/dev/full", "hello", 5, 0600));

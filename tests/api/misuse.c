@@ -657,6 +657,14 @@ MISUSE_BESIDE_READER(record_on_stack_is_caught, volt_span on,
                  volt_read_record(cx, &s->r, &s->f, &on))
 MISUSE_BESIDE_READER(format_of_record_on_stack_is_caught, volt_record_format on,
                  volt_read_record(cx, &s->r, &on, &s->span))
+MISUSE(bytes_to_put_on_stack_are_caught, "stack", { volt_writer w; char buf[8]; }) {
+    char on[14];
+    VOLT_BEGIN(cx, s);
+    memset(on, 0, sizeof on);
+    volt_writer_init(&s->w, volt_stream_of(-1), s->buf, sizeof s->buf);
+    VOLT_AWAIT(volt_put_wait(cx, &s->w, on, sizeof on));
+    VOLT_END(0);
+}
 MISUSE(buffer_of_writer_on_stack_is_caught, "stack", { volt_writer w; }) {
     char buf[8];
     VOLT_BEGIN(cx, s);

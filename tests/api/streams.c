@@ -1422,6 +1422,23 @@ ROOT_TEST_1(sendfile_sends_a_file_from_its_offset, {
     free(s->data);
     VOLT_END(0);
 }
+ROOT_TEST_1(sendfile_sends_at_most_a_mebibyte_at_once, {
+    int null, file;
+    int64_t offset, rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    char name[] = "/tmp/volt-test-XXXXXX";
+    s->file = mkstemp(name);
+    unlink(name);
+    CHECK_EQ(ftruncate(s->file, 3 << 20), 0);
+    s->null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    VOLT_AWAIT(s->rc, volt_sendfile(cx, s->null, s->file, &s->offset, 1 << 30));
+    CHECK_EQ(s->rc, 1 << 20);
+    CHECK_EQ(s->offset, 1 << 20);
+    volt_close(cx, s->null);
+    close(s->file);
+    VOLT_END(0);
+}
 // An offset that off_t cannot hold, where it has 32 bits, is refused.
 ROOT_TEST_1(sendfile_beyond_the_end_sends_nothing, {
     int fd[2], file;
