@@ -18027,12 +18027,12 @@ static int volt__connect_is_tcp(const volt__fd *e, const volt__connect_args *arg
 // report an error once: if another operation has received it, only the missing peer tells.
 static int volt__connect_result(const volt__fd *e, const volt__connect_args *args, int fd) {
     struct sockaddr_storage peer;
-    int error = 0, rc;
+    int error = 0;
     socklen_t len = sizeof error, peer_len = sizeof peer;
     if (volt__connect_is_tcp(e, args)) {
-        do rc = VOLT_SYS(connect, fd, volt__addr_sa(args->to), args->to->len_);
-        while (rc < 0 && errno == EINTR);
-        return rc == 0 || errno == EISCONN ? 0 : -errno;
+        int rc = VOLT_SYS(connect, fd, volt__addr_sa(args->to), args->to->len_);
+        if (rc == 0 || errno == EISCONN) return 0;
+        if (errno != EINTR) return -errno;
     }
     if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) return -errno;
     if (error != 0) return -error;

@@ -109,9 +109,8 @@ list() {
 - volt__fd_fire_waiters(e, VOLT__CLOSED, c);
 + e->rd = e->wr = NULL;
 @ connect-blind: the outcome of a connect is not read
-- do rc = VOLT_SYS(connect, fd, volt__addr_sa(args->to), args->to->len_);
-- while (rc < 0 && errno == EINTR);
-+ rc = 0;
+- int rc = VOLT_SYS(connect, fd, volt__addr_sa(args->to), args->to->len_);
++ int rc = 0;
 @ lifo-unbounded: the LIFO slot may occupy its worker without end
 - if (t && w->lifo_run < VOLT_LIFO_MAX) {
 - volt__store_rlx(&w->lifo, (volt__task *)NULL); // rlx: the lock orders it
