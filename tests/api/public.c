@@ -539,7 +539,7 @@ static volt_poll hands_out_many_run(volt_cx *cx, void *arg) {
     for (s->i = 0; s->i < s->n; s->i++) SPAWN(&s->h[s->i], giver_run, (giver){ .value = 3 });
     VOLT_END(0);
 }
-// What a shutdown has left is logged with its tag.
+// A task that a shutdown has left is logged with its tag.
 typedef struct {
     volt_frame frame;
     volt_handle *h_or_null; // NULL: leaves a task that does not end, else one that is held
