@@ -8936,10 +8936,10 @@ static void volt__countdown_start(volt__worker *w) {
 }
 // Makes the queues behind the ring due after at most this number of polls. Called in a poll of w,
 // or between two.
-static void volt__countdown_shorten(volt__worker *w, uint32_t polls) {
+static void volt__countdown_shorten(volt__worker *w, uint32_t limit) {
     volt__countdown_settle(w);
-    w->inject_due = volt__min32(w->inject_due, polls);
-    if (w->countdown > polls) w->countdown = w->countdown_from = polls;
+    w->inject_due = volt__min32(w->inject_due, limit);
+    if (w->countdown > limit) w->countdown = w->countdown_from = limit;
 }
 // Makes the next poll of w look at the queues that are due: the urgent lane, above all. Called in a
 // poll of w, or between two.

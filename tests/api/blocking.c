@@ -8,7 +8,7 @@
 #include <pthread.h>
 static int n_creates, fail_from, fail_count; // creations `fail_from` .. fail, from 1 on
 static int n_joined;
-static int is_held; // they are create_held's; 1: until a job is queued, 2: until a thread rests
+static int holding; // they are create_held's; 1: until a job is queued, 2: until a thread rests
 static int create_held(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
                        void *arg);
 static int test_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
@@ -23,7 +23,7 @@ static int test_thread_create(pthread_t *thread, const pthread_attr_t *attr, voi
 
 static int test_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
                               void *arg) {
-    if (READ(is_held)) return create_held(thread, attr, fn, arg);
+    if (READ(holding)) return create_held(thread, attr, fn, arg);
     int n = COUNT(n_creates), from = READ(fail_from);
     if (from && n >= from && n < from + READ(fail_count)) return EAGAIN;
     return pthread_create(thread, attr, fn, arg);
@@ -423,9 +423,9 @@ static int create_held(pthread_t *thread, const pthread_attr_t *attr, void *(*fn
                        void *arg) {
     (void)thread, (void)attr, (void)fn, (void)arg;
     COUNT(n_held);
-    if (READ(is_held) == 1) UNTIL(stats_of(held_rt).blocking_queued == 1);
+    if (READ(holding) == 1) UNTIL(stats_of(held_rt).blocking_queued == 1);
     WRITE(held_place.is_open, 1);
-    if (READ(is_held) == 2) { // or has rested and ended, on a slow machine
+    if (READ(holding) == 2) { // or has rested and ended, on a slow machine
         volt_counters s;
         do s = stats_of(held_rt);
         while (s.blocking_idle == 0 && s.blocking_threads > 1);
@@ -436,7 +436,7 @@ static int create_held(pthread_t *thread, const pthread_attr_t *attr, void *(*fn
 TEST_OF_THREADS(job_queued_behind_failed_thread_fails_too) {
     int rc = 0;
     held_rt = create_pool(2, 1);
-    WRITE(is_held, 1);
+    WRITE(holding, 1);
     RT_SPAWN(held_rt, NULL, asker_run,
              (asker){ .place = &held_place, .rc = &rc, .n_ended = &n_held_ended });
     UNTIL(READ(n_held) == 1);
@@ -445,7 +445,7 @@ TEST_OF_THREADS(job_queued_behind_failed_thread_fails_too) {
     UNTIL(READ(n_held_ended) == 2);
     CHECK_EQ(READ(rc), -EAGAIN);
     CHECK_EQ(READ(held_rc), -EAGAIN);
-    WRITE(is_held, 0);
+    WRITE(holding, 0);
     destroy(held_rt);
 }
 // The thread of another job comes to rest meanwhile: it runs what the failed one was to run. It is
@@ -460,7 +460,7 @@ TEST_OF_THREADS(idle_thread_runs_job_of_thread_that_failed_to_start) {
         RT_SPAWN(held_rt, NULL, asker_run,
                  (asker){ .place = &held_place, .rc = &first_rc, .n_ended = &n_held_ended });
         UNTIL(READ(held_place.n_in) == 1);
-        WRITE(is_held, 2);
+        WRITE(holding, 2);
         volt_time start = volt_now();
         RT_SPAWN(held_rt, NULL, asker_run,
                  (asker){ .place = &held_place, .rc = &rc, .n_ended = &n_held_ended });
@@ -470,7 +470,7 @@ TEST_OF_THREADS(idle_thread_runs_job_of_thread_that_failed_to_start) {
         CHECK(READ(rc) == 7 || READ(rc) == -EAGAIN);
         CHECK_EQ(READ(held_place.n_done), READ(rc) == 7 ? 2 : 1);
         CHECK(stats_of(held_rt).blocking_threads <= 1);
-        WRITE(is_held, 0);
+        WRITE(holding, 0);
         destroy(held_rt);
     }
 }

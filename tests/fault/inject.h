@@ -642,10 +642,12 @@ static int fault_shutdown(int fd, int how) {
     if (what == FAIL) errno = error;
     return what == FAIL ? -1 : rc;
 }
-// An interrupted connect continues.
+// An interrupted connect continues. One that was to report a failed attempt leaves the error.
 static int fault_connect(int fd, const struct sockaddr *sa, socklen_t len) {
     if (!fails(C_connect)) return connect(fd, sa, len);
-    if (inject.f.value == EINTR) connect(fd, sa, len);
+    struct pollfd p = {fd, 0, 0};
+    if (inject.f.value == EINTR && (poll(&p, 1, 0) != 1 || !(p.revents & POLLERR)))
+        connect(fd, sa, len);
     errno = inject.f.value;
     return -1;
 }
