@@ -308,9 +308,10 @@
 // the task that a running task has woken or spawned last runs next, while its data is still in the
 // cache. After 3 tasks from the slot in a row (VOLT_LIFO_MAX) the ring has its turn, so nothing
 // starves. Tasks woken by events or timers, several woken at once, and yields go to the ring. If
-// one poll spawns more tasks than the ring has room for, they wait in batches of half a ring, of
-// which the newest runs first; every 8 ms up to 128 tasks of the oldest batch move to the shared
-// queue. So a tree of tasks is walked depth first and has few of its tasks alive at a time.
+// one poll spawns more tasks than the ring has room for, the new tasks wait in batches of half a
+// ring, of which the newest runs first; every 8 ms up to 128 tasks of the oldest batch move to the
+// shared queue. So a tree of tasks is walked depth first and has few of its tasks alive at a time.
+// Tasks that have run before go to the shared queue at once.
 //
 // A task that a worker spawns or wakes stays with that worker until an idle worker steals it, or
 // its queues are full. Three kinds cannot be stolen from a worker that makes progress: the task in
@@ -1158,7 +1159,8 @@ typedef struct volt_hook {
 } volt_hook;
 
 // A group of child tasks. Zero-valid. The first task that spawns into it becomes its owner, until a
-// volt_group_wait, volt_group_next or volt_group_close of that task has found the group empty.
+// volt_group_wait, volt_group_next, volt_group_try_next or volt_group_close of that task has found
+// the group empty.
 typedef struct volt_group {
     volt__scope scope_;
     uint32_t lock_, n_live_;                // n_live_: members that have not ended
@@ -1314,6 +1316,7 @@ typedef struct volt_relayer {
     volt__relay_way arm_state_[2], both_, idle_;
     volt_arm arm_[4];
     volt_time limit_;
+    uint64_t progress_; // before the last look at whether something moves
     uint8_t is_idle_;
     int64_t rc_;
 } volt_relayer;
@@ -1641,7 +1644,8 @@ typedef struct volt_health_report {
     // the longest time that a runnable task has been waiting for a worker, in ns, modulo 35
     // minutes. 0: no task is waiting
     volt_time oldest_runnable;
-    // the longest time that a poll has been running, in ns. 0: no poll is running
+    // the longest time that a poll has been running, in ns. 0: no poll is running. A poll in
+    // volt_block_in_place does not count while another thread runs its worker
     volt_time longest_poll;
     // "file:line" of the await from which that poll resumed. NULL: it is the first of its task, or
     // no poll is running
@@ -2191,7 +2195,8 @@ VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags);
 VOLT_API int volt_dump_to(volt_rt *rt, int (*put)(void *user, const char *text, size_t len),
                           void *user, unsigned flags);
 // Sets the name of the calling task in dumps and traces, in place of its function and spawn site.
-// NULL: no change. Control characters are shown as ?, and the name ends at a tab.
+// NULL: no change. Control characters are shown as ?. A text with a tab has the form of a spawn
+// site: "file:line", the tab, and the name.
 //   memory : `name` must exist as long as the runtime, as a literal does
 VOLT_API void volt_name(volt_cx *cx, const char *name);
 // Writes the last events of every worker in Chrome's JSON format, for ui.perfetto.dev: a track per
@@ -6426,8 +6431,8 @@ static inline uint32_t volt__task_has_extra(const volt__task *t) {
 static inline uintptr_t volt__tag_of(volt__task *t) {
     return volt__task_has_extra(t) ? volt__task_extra(t)->tag : 0;
 }
-// Returns 1 if wait_site is the site of an await. Until the first one, wait_site is what spawn_site
-// was at the spawn: the same pointer or, if volt_name has replaced spawn_site, a text with a tab.
+// Returns 1 if wait_site is the site of an await. Until the first one, wait_site is a text with a
+// tab, or the same pointer as spawn_site, also after volt_name.
 static int volt__has_waited(const char *wait_site, const char *spawn_site) {
     return wait_site != spawn_site && !strchr(wait_site, '\t');
 }
@@ -8203,6 +8208,7 @@ typedef struct volt__trace {
     uint64_t n;                         // under lock: events recorded so far
     int64_t poll_since;                 // under lock: start of the current poll; 0: none
     const char *poll_site;              // under lock: await at which that poll resumed, or spawn
+    const char *poll_name;              // under lock: spawn_site of the task at that time
     volt_latency_histograms histograms; // under lock
     volt_trace_event event[VOLT_TRACE_CAP]; // under lock; texts as in the header of the task
 } volt__trace;
@@ -8626,6 +8632,7 @@ static inline int64_t volt__trace_poll_begin(volt__worker *w, volt__task *t) {
     volt__trace_append(trace, &e);
     trace->poll_since = e.at;
     trace->poll_site = e.site;
+    trace->poll_name = e.name;
     trace->histograms.wait[volt__histogram_slot(volt__trace_since(e.n, e.at))]++;
     volt__unlock(&trace->lock);
     volt__trace_emit(w->rt, &e);
@@ -8656,6 +8663,26 @@ static inline void volt__trace_poll_end(volt__worker *w, volt__task *t, int is_p
     volt__trace_emit(w->rt, &e);
 #else
     (void)w, (void)t, (void)is_pending, (void)since;
+#endif
+}
+// The running poll of a worker, which is put aside while another thread makes polls of the worker.
+typedef struct volt__trace_poll {
+    int64_t since;
+    const char *site, *name;
+} volt__trace_poll;
+// Exchanges the running poll for `p`. Called by the carrier.
+static inline void volt__trace_poll_swap(volt__worker *w, volt__trace_poll *p) {
+#if VOLT_TRACE
+    volt__trace *trace = &w->trace;
+    volt__lock(&trace->lock);
+    volt__trace_poll before = { trace->poll_since, trace->poll_site, trace->poll_name };
+    trace->poll_since = p->since;
+    trace->poll_site = p->site;
+    trace->poll_name = p->name;
+    volt__unlock(&trace->lock);
+    *p = before;
+#else
+    (void)w, (void)p;
 #endif
 }
 static inline void volt__trace_park(volt__worker *w, volt_trace_kind kind) {
@@ -8706,10 +8733,11 @@ static inline void volt__trace_steal(volt__worker *w, uint32_t n) {
 //   task replaced in the LIFO slot,    ring            in turn    -          thieves, watchdog
 //     or pushed after VOLT_LIFO_MAX
 //     polls from the slot
-//   ring full: pushed because of a     overflow queue  in turn    -          thieves, watchdog
-//     second or later spawn of a poll
-//   ring full: any other task, with    injector        in turn    claim      any other worker
-//     the newer half of the ring
+//   ring full, by a second or later    overflow queue  in turn    -          thieves, watchdog
+//     spawn of a poll: tasks of its
+//     newer half that have not run
+//   ring full: all other tasks of its  injector        in turn    claim      any other worker
+//     newer half
 //   wake-up or spawn from outside,     injector        in turn    claim      any other worker
 //     and each task at a shutdown
 //   the same, with .placement          inbox           in turn    claim      thieves, watchdog
@@ -8960,23 +8988,38 @@ static inline int volt__refuses_steal(const volt__worker *v) {
 static inline int volt__overflow_is_stealable(const volt__worker *v) {
     return !volt__refuses_steal(v) && !volt__overflow_is_empty(&v->overflow);
 }
-// Pushes t while the ring is full. The newer half of the ring, and t behind it, go to the overflow
-// queue if t is one of several spawns of a poll, else to the injector, a FIFO for all workers. If a
-// thief is just making room in the ring, t goes alone. No worker is woken for an overflow queue
-// that must not be stolen from.
+// Moves the tasks of c that have not run yet to `spawned`. A function without VOLT_BEGIN counts as
+// one that has not.
+static void volt__chain_take_spawned(volt__chain *c, volt__chain *spawned) {
+    volt__chain all = *c;
+    volt__task *t;
+    volt__chain_init(c);
+    while ((t = volt__chain_pop(&all))) {
+        int has_run = t->wait_site != t->spawn_site;
+        volt__chain_push(has_run ? c : spawned, t);
+    }
+}
+// Pushes t while the ring is full. The newer half of the ring, and t behind it, go to the injector,
+// a FIFO for all workers; if t is one of several spawns of a poll, those that have not run yet go
+// to the overflow queue. The others must not: their turn comes from an event or a yield, and the
+// batches that spawns add in front of them could defer it for seconds. If a thief is just making
+// room in the ring, t goes alone. No worker is woken for an overflow queue that must not be stolen
+// from.
 static __attribute__((noinline)) void volt__push_overflow(volt__worker *w, volt__task *t,
                                                           int is_of_several) {
-    volt__chain c;
+    volt__chain c, spawned;
     volt__chain_init(&c);
+    volt__chain_init(&spawned);
     volt__lock_local(w);
     volt__ring_overflow(&w->ring, &c);
     volt__unlock_local(w);
     volt__chain_push(&c, t);
     w->stats.overflows++;
     w->inject_batch = VOLT_INJECT_BATCH_MIN;
-    if (is_of_several) volt__overflow_push(&w->overflow, &c);
-    else volt__injector_push(&w->rt->injector, &c);
-    if (!is_of_several || !volt__refuses_steal(w)) volt__wake_worker(w->rt);
+    if (is_of_several) volt__chain_take_spawned(&c, &spawned);
+    if (spawned.head) volt__overflow_push(&w->overflow, &spawned);
+    if (c.head) volt__injector_push(&w->rt->injector, &c);
+    if (c.head || !volt__refuses_steal(w)) volt__wake_worker(w->rt);
 }
 // Pushes t behind the tasks of the ring. is_of_several: t is one of several spawns of a poll.
 static inline void volt__push_tail(volt__worker *w, volt__task *t, int is_of_several) {
@@ -9111,6 +9154,10 @@ static void volt__push_batch(volt__worker *w, volt__chain *c) {
 // as a large batch and overflow it again. Each batch then adds one.
 static inline void volt__grow_batch(volt__worker *w) {
     w->inject_batch += w->inject_batch < VOLT_INJECT_BATCH;
+}
+// Returns 1 if the ring has overflowed lately: inject_batch has not grown back since.
+static int volt__has_overflowed(const volt__worker *w) {
+    return w->inject_batch < VOLT_INJECT_BATCH;
 }
 // Moves the share of one of n_takers workers from q into the ring. Returns the number of tasks; it
 // is 0 if q is empty or the ring is full.
@@ -9938,9 +9985,12 @@ static volt_time volt__drain_deadline(const volt__worker *w) {
     return end;
 #endif
 }
+// Without a task the runtime stops once each worker has seen the shutdown, whatever the time. The
+// volt_shutdown of a guest waits for that itself.
 static int volt__drain_expired(const volt__worker *w) {
     volt_time end = w->is_own_thread ? w->drain_deadline : VOLT_NEVER;
-    return end != VOLT_NEVER && VOLT_REAL_NS() >= end;
+    if (end == VOLT_NEVER || VOLT_REAL_NS() < end) return 0;
+    return w->is_guest || volt__count_alive(w->rt) != 0;
 }
 // Returns the time of the next timer, or VOLT_NEVER.
 static volt_time volt__next_timer(volt__worker *w) {
@@ -10415,11 +10465,22 @@ static volt__task *volt__wait_for_task(volt__worker *w) {
         }
     }
 }
-// Returns the most tasks that step 2 takes from a queue: inject_batch less the tasks that are in
-// the ring already, but at least about a quarter of inject_batch.
+// Returns the most tasks that step 2 takes from a queue: one to be polled at once, and for the ring
+// inject_batch less the tasks that it has, but at least about a quarter of inject_batch, if there
+// is room. After an overflow only the older half has: the next overflow would put a task of the
+// newer half behind its queue again, and so could each.
 static uint32_t volt__due_batch_size(const volt__worker *w) {
     uint32_t len = volt__ring_len(&w->ring), least = w->inject_batch / 4 + 1;
-    return len + least < w->inject_batch ? w->inject_batch - len : least;
+    uint32_t most = len + least < w->inject_batch ? w->inject_batch - len : least;
+    uint32_t room = volt__ring_room(&w->ring);
+    if (volt__has_overflowed(w)) room = room > VOLT_RING_CAP / 2 ? room - VOLT_RING_CAP / 2 : 0;
+    return volt__min32(most, room + 1);
+}
+// Returns the number of polls until step 2 is due again for what it has left: a round of the ring,
+// or a quarter of one after an overflow, when it takes few at a time.
+static uint32_t volt__due_again(const volt__worker *w) {
+    uint32_t len = volt__ring_len(&w->ring);
+    return volt__min32(w->inject_every, (volt__has_overflowed(w) ? len / 4 : len) + 1);
 }
 // Pops the share of one of n_takers workers from an inbox or the injector, and adds the number of
 // tasks to *count. Returns the first task, or NULL if there is none; the others go into the ring.
@@ -10427,8 +10488,7 @@ static volt__task *volt__pop_queue_share(volt__worker *w, volt__injector *q, uin
                                          uint64_t *count) {
     volt__chain c;
     volt__chain_init(&c);
-    uint32_t n = volt__min32(volt__due_batch_size(w), volt__ring_room(&w->ring) + 1);
-    *count += volt__injector_pop(q, n_takers, n, &c);
+    *count += volt__injector_pop(q, n_takers, volt__due_batch_size(w), &c);
     return volt__push_batch_keep_first(w, &c);
 }
 static volt__task *volt__pop_injector(volt__worker *w) {
@@ -10498,8 +10558,7 @@ static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task
         w->inject_due = w->inject_every;
         *t = volt__pop_due_source(w);
         w->is_event_turn = *t && w->event_due == 0;
-        if (volt__has_more_queued(w)) // due again after the tasks in the ring
-            w->inject_due = volt__min32(w->inject_every, volt__ring_len(&w->ring) + 1);
+        if (volt__has_more_queued(w)) w->inject_due = volt__due_again(w);
         if (!volt__injector_is_empty(&w->bound)) // every other poll
             w->inject_due = volt__min32(w->inject_due, 2);
     }
@@ -10561,7 +10620,8 @@ static void volt__worker_run(volt__worker *w) {
     for (; t; t = volt__next_task(w, t)) volt__poll_task(w, t);
     // after the end of a shutdown's time no carrier may follow; pushers must not rely on this one
     if (w->is_searching && !w->handoff_wanted) volt__end_search(w);
-    volt__end_lifo_run(w);
+    // a run goes on in the next step, which may be as short as the run
+    if (!w->is_guest) volt__end_lifo_run(w);
     volt__remote_batch_flush(&w->remote_batch);
     volt__count_busy(w, VOLT_NOW_NS());
     volt__publish_stats(w);
@@ -10593,6 +10653,11 @@ static void volt__worker_main(volt__worker *w) {
 // volt__handoff_begin and volt__evict_local_tasks are called by the carrier, volt__handoff_end by
 // the blocked thread, volt__handoff_main by a pool thread. No lock but the carrier lock is held.
 #ifndef VOLT_SINGLE_THREAD
+// Exists on the stack of the blocked thread.
+typedef struct volt__handoff {
+    volt_job job;          // of the pool thread that becomes the carrier
+    volt__trace_poll poll; // the poll that blocks
+} volt__handoff;
 // The job of the pool thread: carries the worker until the loop ends. If another thread waits for
 // the worker already, passes it on at once.
 static void volt__handoff_main(void *worker) {
@@ -10603,25 +10668,29 @@ static void volt__handoff_main(void *worker) {
     volt__carrier_release(w);
 }
 // Returns 1 if the caller has released the worker, 0 if it remains the carrier, because the worker
-// is a guest or no pool thread could be started. *job belongs to the pool until volt__handoff_end.
-// If another thread waits for the worker already, that thread is next, and no job is submitted.
-static int volt__handoff_begin(volt__worker *w, volt_job *job) {
-    memset(job, 0, sizeof *job);
+// is a guest or no pool thread could be started. The job belongs to the pool until
+// volt__handoff_end. If another thread waits for the worker already, that thread is next, and no
+// job is submitted.
+static int volt__handoff_begin(volt__worker *w, volt__handoff *h) {
+    volt_job *job = &h->job;
+    memset(h, 0, sizeof *h);
     job->run_ = volt__handoff_main;
     job->arg_ = w;
     job->lane_ = VOLT__LANE_HANDOFF;
     if (w->is_guest) return 0; // its thread is the application's
     if (!volt__carrier_is_contended(w) && volt__pool_submit(&w->rt->pool, job) < 0) return 0;
     w->stats.handoffs++;
+    w->cx.last_tries_ = 0; // those of the poll that blocks
+    volt__trace_poll_swap(w, &h->poll);
     VOLT_TLS_SET((volt__worker *)NULL);
     volt__carrier_release(w);
     return 1;
 }
 // Makes the calling thread the carrier again.
-static void volt__handoff_end(volt__worker *w, volt_job *job) {
+static void volt__handoff_end(volt__worker *w, volt__handoff *h) {
     volt__pool *p = &w->rt->pool;
     volt__lock(&p->lock);
-    (void)volt__pool_cancel(p, job); // no effect if the job has started or was not submitted
+    (void)volt__pool_cancel(p, &h->job); // no effect if the job has started or was not submitted
     volt__unlock(&p->lock);
     volt__carrier_acquire(w);
     // a thread that waits behind this one has unparked the worker, and the carrier in between may
@@ -10631,6 +10700,7 @@ static void volt__handoff_end(volt__worker *w, volt_job *job) {
     w->is_careful = 1; // the polls in between may have cleared it
     // this thread resumes its poll: the carrier in between may have left the worker searching
     volt__searching_done(w);
+    volt__trace_poll_swap(w, &h->poll);
 }
 // Moves the tasks in the LIFO slot, the ring and the overflow queue to the injector, so that other
 // workers run them. Called before the thread blocks without a handoff.
@@ -12642,6 +12712,7 @@ static void volt__group_wait_op(volt__wait_op *op, volt_group *g, volt__wait_op_
 }
 VOLT_API volt_poll volt_group_wait(volt_cx *cx, volt_group *g) {
     volt__wait_op op;
+    volt__check_not_on_stack(cx, g);
     volt__node *node = volt__leaf_begin(cx, VOLT__LEAF_GROUP);
     if (!node) return volt_pending();
     volt__group_wait_op(&op, g, volt__group_empty_attempt);
@@ -12673,6 +12744,7 @@ VOLT_API int volt_group_try_next(volt_cx *cx, volt_group *g, int64_t *result, ui
 }
 VOLT_API volt_poll volt_group_next(volt_cx *cx, volt_group *g, uint64_t *id) {
     volt__wait_op op;
+    volt__check_not_on_stack(cx, g);
     volt__check_not_on_stack(cx, id);
     volt__node *node = volt__leaf_begin(cx, VOLT__LEAF_GROUP);
     volt__task *done = NULL;
@@ -12718,6 +12790,7 @@ static int volt__group_close_step(volt_cx *cx, volt_group *g, volt__node *node) 
 }
 // Ignores cancellation: a cancelled task must wait for its children, too.
 VOLT_API volt_poll volt_group_close(volt_cx *cx, volt_group *g) {
+    volt__check_not_on_stack(cx, g);
     volt__node *node = volt__leaf_begin(cx, VOLT__LEAF_GROUP);
     if (!node) return volt_pending();
     return volt__group_close_step(cx, g, node) ? volt__leaf_ready(node, 0)
@@ -13186,6 +13259,7 @@ VOLT_API void volt_rwlock_downgrade(volt_rwlock *l) {
 // ---- semaphore
 VOLT_API volt_poll volt_sem_acquire(volt_cx *cx, volt_sem *s, uint32_t n) {
     if (VOLT__LIKELY(n <= VOLT_SEM_MAX)) return volt__sema_poll(cx, &s->sema_, 0, n, 0);
+    volt__check_not_on_stack(cx, s);
     volt__node *node = volt__leaf_begin(cx, VOLT__LEAF_LOCK);
     if (!node) return volt_pending();
     return volt__leaf_ready(node, volt__scope_is_cancelled(cx) ? -ECANCELED : -EINVAL);
@@ -15509,15 +15583,15 @@ static int volt__block_without_handoff(volt__worker *w, int (*fn)(void *), void 
 }
 VOLT_API int volt_block_in_place(volt_cx *cx, int (*fn)(void *), void *arg) {
     volt__worker *w = cx->worker_;
-    volt_job job;        // of the pool thread that becomes the carrier, not of fn
+    volt__handoff handoff;
     volt_cx saved = *cx; // the carrier in between polls other tasks with the same *cx
     uint8_t is_own_thread = w->is_own_thread; // the carrier in between changes it
     // The carrier in between may acknowledge a shutdown, whose sweep wakes this task in the middle
     // of its poll. So the task must not be private.
     cx->task_->flags |= VOLT__IS_SHARED;
-    if (!volt__handoff_begin(w, &job)) return volt__block_without_handoff(w, fn, arg);
+    if (!volt__handoff_begin(w, &handoff)) return volt__block_without_handoff(w, fn, arg);
     int rc = fn(arg);
-    volt__handoff_end(w, &job);
+    volt__handoff_end(w, &handoff);
     w->is_own_thread = is_own_thread;
     *cx = saved;
     return rc;
@@ -18909,6 +18983,7 @@ static uint32_t volt__arms_first_phase(volt__node *node, int mode) {
 // phase of the first pass.
 VOLT_API void volt__arms_begin(volt_cx *cx, int mode) {
     volt__node *node = cx->frame_;
+    VOLT__EXPECT_CX(cx, cx->is_awaiting_, "wait called outside VOLT_AWAIT, after this line");
     int is_fresh = node->kind_ == VOLT__FRESH;
     uint32_t phase = VOLT__PHASE_ALL;
     if (!is_fresh) phase = volt__arms_first_phase(node, mode);
@@ -19036,11 +19111,11 @@ static __attribute__((noinline, cold)) void volt__arms_unclaim(volt__node *node)
 VOLT_API int volt__arms_next_pass(volt_cx *cx, volt__arm_status last) {
     volt__node *node = cx->frame_;
     uint32_t phase = volt__arms_get(node, VOLT__ARMS_PHASE),
-             count = volt__arms_get(node, VOLT__ARMS_INDEX);
+             count = volt__arms_get(node, VOLT__ARMS_INDEX),
+             is_fresh = volt__arms_get(node, VOLT__ARMS_IS_FRESH);
     (void)last;
-    VOLT__EXPECT_CX(
-        cx, volt__arms_get(node, VOLT__ARMS_IS_FRESH) ||
-        volt__arms_get(node, VOLT__ARMS_N) == count, "the number of arms has changed");
+    VOLT__EXPECT_CX(cx, is_fresh || volt__arms_get(node, VOLT__ARMS_N) == count,
+                    "the number of arms has changed");
     volt__arms_set(node, VOLT__ARMS_IS_FRESH, 0);
     volt__arms_set(node, VOLT__ARMS_N, count);
     if (phase == VOLT__PHASE_COUNT) {
@@ -19062,7 +19137,13 @@ VOLT_API int volt__arms_next_pass(volt_cx *cx, volt__arm_status last) {
         volt__arms_phase(node, VOLT__PHASE_DRAIN);
         return 1;
     }
-    if (!has_more) return 0;
+    if (!has_more) {
+        // A debug build evaluates the arms of a join that ends in its first pass once more: one
+        // that was used twice has another index then.
+        int is_again = VOLT_DEBUG && is_fresh && !volt__arms_get(node, VOLT__ARMS_LIVE);
+        if (is_again) volt__arms_phase(node, VOLT__PHASE_DRAIN);
+        return is_again;
+    }
     if (phase == VOLT__PHASE_ONE) volt__arms_set(node, VOLT__ARMS_START, pass);
     else phase = VOLT__PHASE_WRAPPED;
     volt__arms_next_phase(node, phase);
@@ -19452,19 +19533,31 @@ static volt_time volt__relay_idle_end(const volt_relayer *r) {
     volt_time a = r->way_[0].moved_at_, b = r->way_[1].moved_at_;
     return volt__time_add(a > b ? a : b, r->limit_);
 }
-// Ends when nothing has moved for the limit.
+// Returns a number that each read and each write of n bytes increases by n.
+static uint64_t volt__relay_progress(const volt_relayer *r) {
+    const volt_copier *a = &r->way_[0], *b = &r->way_[1];
+    return 2 * (a->n_copied_ + b->n_copied_) + a->in_pipe_ + a->n_ + b->in_pipe_ + b->n_;
+}
+// Ends when nothing has moved for the limit. A poll may also move nothing because its budget is
+// used up: only the next one, with a new budget, tells.
 static volt_poll volt__relay_watch(volt_cx *cx, volt_relayer *r) {
     volt__relay_way *const watch = &r->idle_;
     VOLT_BEGIN(cx, watch);
-    while (volt__relay_idle_end(r) > volt_now()) {
-        VOLT_AWAIT(watch->rc_, volt_sleep_until(cx, volt__relay_idle_end(r)));
+    do {
+        while (volt__relay_idle_end(r) > volt_now()) {
+            VOLT_AWAIT(watch->rc_, volt_sleep_until(cx, volt__relay_idle_end(r)));
+            if (watch->rc_ < 0) VOLT_RETURN(watch->rc_);
+        }
+        r->progress_ = volt__relay_progress(r);
+        VOLT_AWAIT(watch->rc_, volt_yield(cx));
         if (watch->rc_ < 0) VOLT_RETURN(watch->rc_);
-    }
+    } while (volt__relay_progress(r) != r->progress_);
     VOLT_END(0);
 }
 VOLT_API volt_poll volt_relay(volt_cx *cx, volt_relayer *r) {
     VOLT_BEGIN(cx, r);
     r->way_[0].moved_at_ = r->way_[1].moved_at_ = volt_now();
+    r->is_idle_ = 0;
     VOLT_AWAIT(r->rc_, VOLT_SELECT_BIASED(VOLT_ARM(&r->arm_[2], volt__relay_both(cx, r)),
                                           VOLT_ARM(&r->arm_[3], volt__relay_watch(cx, r))));
     for (int i = 0; i < 2; i++) volt_copier_close(cx, &r->way_[i]);
@@ -20461,12 +20554,11 @@ static void volt__health_polls(volt_rt *rt, volt_health_report *out) {
         volt__lock(&trace->lock);
         if (trace->poll_since > 0 && now - trace->poll_since > out->longest_poll) {
             out->longest_poll = now - trace->poll_since;
-            out->site = trace->poll_site;
+            int is_first = !volt__has_waited(trace->poll_site, trace->poll_name);
+            out->site = is_first ? NULL : trace->poll_site;
         }
         volt__unlock(&trace->lock);
     }
-    // In the first poll of a task it is that of the spawn: with a tab, or a name without a line.
-    if (out->site && (strchr(out->site, '\t') || !strchr(out->site, ':'))) out->site = NULL;
 }
 VOLT_API int volt_health(volt_rt *rt, volt_health_report *out) {
     volt__task_snapshot batch[VOLT__DUMP_BATCH];
@@ -20881,7 +20973,11 @@ VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags) {
     return volt_dump_to(rt, volt__dump_write_fd, &fd, flags);
 }
 VOLT_API void volt_name(volt_cx *cx, const char *name) {
-    if (name) volt__store_rlx(&cx->task_->spawn_site, name); // rlx: for dumps
+    volt__task *t = cx->task_;
+    if (!name) return;
+    // rlx: for dumps. See volt__has_waited for the two being equal
+    if (volt__load_rlx(&t->wait_site) == t->spawn_site) volt__store_rlx(&t->wait_site, name);
+    volt__store_rlx(&t->spawn_site, name); // rlx: for dumps
 }
 
 //==================================================================================================

@@ -198,6 +198,16 @@ static inline VOLT_POLL volt_cares__lead(volt_cx *cx, volt_cares *c, volt_cares_
     VOLT_END(c->rc < 0 ? c->rc : 0);
 }
 
+// Returns 1 if c-ares would take `service` as a port that it does not name: it reads the digits that
+// a text begins with, modulo 65536.
+static inline int volt_cares__refuses(const char *service) {
+    unsigned long port = 0;
+    const char *at = service;
+    for (; *at >= '0' && *at <= '9' && port <= 65535; at++)
+        port = port * 10 + (unsigned long)(*at - '0');
+    return port > 65535 || (*at && at > service) || strchr("+- \t\n\v\f\r", *service) != NULL;
+}
+
 // ---- functions for programs
 
 // Makes the common part. options_or_null: for ares_init_options, with its mask; not
@@ -234,8 +244,8 @@ static inline void volt_cares_close(volt_cx *cx, volt_cares *c) {
     ares_library_cleanup();
 }
 
-// Looks up the addresses of a host: of a name, or of a numeric address. service: the name or number
-// of a port.
+// Looks up the addresses of a host: of a name, or of a numeric address. service: the number of a
+// port, or its name, if that does not begin with a digit.
 //   where  : inside a task. A query is one task's; each has a volt_cares_query of its own
 //   returns: the number of addresses in `out`, at most `cap`, in the order of RFC 6724 | -ENOENT if
 //            there is no such host or service | -EAGAIN if no server answers in time, or they have
@@ -250,6 +260,10 @@ static inline VOLT_POLL volt_cares_resolve(volt_cx *cx, volt_cares *c, volt_care
                                            size_t cap) {
     VOLT_BEGIN(cx, q);
     if (!host || !service) VOLT_RETURN(-EINVAL);
+    if (volt_cares__refuses(service)) {
+        q->status = ARES_ESERVICE;
+        VOLT_RETURN(-ENOENT);
+    }
     q->out = out;
     q->cap = cap;
     VOLT_AWAIT(q->rc, volt_mutex_lock(cx, &c->lock));

@@ -236,6 +236,25 @@ static volt_poll errors(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 TEST(name_that_does_not_exist_or_cannot_be_is_an_error) { run(errors); }
+static volt_poll no_ports(volt_cx *cx, void *arg) {
+    static const char *const texts[] = { "65616", "4294967376", "80abc", "0x50", "-1", "+80", " 80",
+                                         "" };
+    test *s = (test *)arg;
+    VOLT_BEGIN(cx, s);
+    open_dnsmasq(&s->resolver);
+    for (s->i = 0; s->i < (int)(sizeof texts / sizeof texts[0]); s->i++) {
+        VOLT_AWAIT(s->n, volt_cares_resolve(cx, &s->resolver, &s->query, "one.test", texts[s->i],
+                                            s->found, CAP));
+        CHECK_EQ(s->n, -ENOENT);
+        CHECK_EQ(s->query.status, ARES_ESERVICE);
+    }
+    VOLT_AWAIT(s->n, volt_cares_resolve(cx, &s->resolver, &s->query, "one.test", "65535", s->found,
+                                        CAP));
+    CHECK(s->n == 1 && volt_addr_port(&s->found[0]) == 65535);
+    volt_cares_close(cx, &s->resolver);
+    VOLT_END(0);
+}
+TEST(text_that_is_no_port_is_not_taken_modulo_65536) { run(no_ports); }
 
 static volt_poll failures(volt_cx *cx, void *arg) {
     test *s = (test *)arg;

@@ -601,6 +601,37 @@ TEST_OF_THREADS(block_in_place_makes_each_call_of_many_tasks_once) {
         destroy(rt);
     }
 }
+// A wait that blocks in its second poll, the last try of its time limit, until the worker has
+// polled another task.
+typedef struct {
+    volt_frame frame;
+    volt_timer timer;
+    volt_rt *rt;
+    int n_polls;
+    int64_t rc;
+} last_try;
+static int run_another(void *rt) {
+    volt_handle h = { NULL };
+    RT_SPAWN((volt_rt *)rt, &h, giver_run, (giver){ .value = 0 });
+    return volt_join_sync(&h, VOLT_NEVER, NULL);
+}
+static volt_poll blocks_in_last_try(volt_cx *cx, last_try *t) {
+    if (++t->n_polls == 2) CHECK_EQ(volt_block_in_place(cx, run_another, t->rt), 0);
+    return volt_is_cancelled(cx) ? volt_ready(-ECANCELED) : volt_pending();
+}
+static volt_poll last_try_run(volt_cx *cx, void *arg) {
+    last_try *t = (last_try *)arg;
+    VOLT_BEGIN(cx, t);
+    t->rt = volt_cx_rt(cx);
+    VOLT_AWAIT(t->rc, volt_within(cx, &t->timer, VOLT_MS(1), blocks_in_last_try(cx, t)));
+    CHECK_EQ(t->rc, -ETIMEDOUT);
+    CHECK_EQ(t->n_polls, 3); // the first, the last try, and the cancelled one
+    VOLT_END(0);
+}
+TEST_OF_THREADS(last_try_of_a_time_limit_may_block_in_place) {
+    last_try t = { .n_polls = 0 };
+    CHECK_EQ(run_on(1, last_try_run, &t), 0);
+}
 // The root of volt_run is on the application's thread, and stays there.
 typedef struct {
     volt_frame frame;

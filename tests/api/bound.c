@@ -264,8 +264,9 @@ static volt_poll balance_run(volt_cx *cx, void *arg) {
     }
     while (b->n_bound + b->n_free < POLLS) VOLT_AWAIT(volt_yield(cx));
     WRITE(b->is_over, 1);
-    // every fourth if the ring is small and others wait behind it, too
-    CHECK(b->n_bound > POLLS * 2 / (VOLT_RING_CAP < 60 ? 10 : 5) && b->n_free > POLLS * 2 / 5);
+    // fewer if the ring is small and others wait behind it, too
+    int least = POLLS * 2 / (VOLT_RING_CAP < 60 ? 10 : 5);
+    CHECK(b->n_bound > least && b->n_free > least);
     VOLT_AWAIT(b->rc, volt_group_wait(cx, &b->g));
     VOLT_END(b->rc);
 }

@@ -252,6 +252,36 @@ TEST(guest_steps_of_one_poll_serve_the_injector) {
     CHECK_EQ(READ(n_ended), 1);
     destroy(rt);
 }
+// Two of them wake each other by turns.
+typedef struct {
+    volt_frame frame;
+    volt_notify *mine, *other;
+} waker;
+static volt_poll waker_run(volt_cx *cx, void *arg) {
+    waker *t = arg;
+    VOLT_BEGIN(cx, t);
+    int64_t rc;
+    do {
+        volt_notify_one(t->other);
+        VOLT_AWAIT(rc, volt_notify_wait(cx, t->mine));
+    } while (rc == 0);
+    VOLT_END(0);
+}
+TEST(pair_in_lifo_slot_starves_no_task_of_short_steps) {
+    enum { STEPS = 300 };
+    for (uint32_t most = 1; most <= VOLT_LIFO_MAX + 1; most++) {
+        static volt_notify notify[2];
+        volt_rt *rt = guest_on(1);
+        int n = 0;
+        memset(notify, 0, sizeof notify);
+        for (int i = 0; i < 2; i++)
+            RT_SPAWN(rt, NULL, waker_run, (waker){ .mine = &notify[i], .other = &notify[1 - i] });
+        RT_SPAWN(rt, NULL, yielder_run, (yielder){ .n = &n });
+        for (int i = 0; i < STEPS; i++) CHECK_EQ(volt_rt_step(rt, most), most);
+        CHECK(n >= STEPS / (2 * (VOLT_LIFO_MAX + 1)));
+        destroy(rt);
+    }
+}
 // Only the length of polls decides when it looks for events: time between two steps is no poll.
 TEST(time_between_guest_steps_does_not_count_as_poll_time) {
     volt_rt *rt = guest_on(1);

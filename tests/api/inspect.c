@@ -743,17 +743,23 @@ TEST_OF_THREADS(dump_shows_no_line_of_task_before_its_first_wait) {
     volt_rt *rt = create_on(1);
     sink s = { .text = NULL };
     char line[256];
-    int go_on = 0, has_begun = 0;
-    RT_SPAWN(rt, NULL, renamed_run, (blocker){ .go_on = &go_on, .has_begun = &has_begun });
-    UNTIL(READ(has_begun));
-    dump(rt, &s, 0);
-    line_of(&s, " renamed, ", line, sizeof line);
-    CHECK(strstr(line, " s old: running"));
-    CHECK(!strstr(line, " at ") && !strchr(line, '\t'));
-    dump(rt, &s, VOLT_DUMP_JSON);
-    CHECK_EQ(read_json(&s), 2);
-    CHECK_EQ(count(&s, "\"at\":"), 0);
-    WRITE(go_on, 1);
+    for (int has_site = 0; has_site < 2; has_site++) {
+        int go_on = 0, has_begun = 0;
+        blocker b = { .go_on = &go_on, .has_begun = &has_begun };
+        volt_handle h = { NULL };
+        if (has_site) RT_SPAWN(rt, &h, renamed_run, b);
+        else CHECK_EQ(volt_rt_spawn(rt, &h, renamed_run, &b, sizeof b), 0);
+        UNTIL(READ(has_begun));
+        dump(rt, &s, 0);
+        line_of(&s, " renamed, ", line, sizeof line);
+        CHECK(strstr(line, " s old: running"));
+        CHECK(!strstr(line, " at ") && !strchr(line, '\t'));
+        dump(rt, &s, VOLT_DUMP_JSON);
+        CHECK_EQ(read_json(&s), 2);
+        CHECK_EQ(count(&s, "\"at\":"), 0);
+        WRITE(go_on, 1);
+        CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+    }
     drop(&s);
     destroy(rt);
 }

@@ -57,6 +57,13 @@ MISUSE(forgotten_await_of_yield_is_caught, "outside VOLT_AWAIT", { int unused; }
     VOLT_END(0);
 }
 
+MISUSE(forgotten_await_of_select_is_caught, "wait called outside VOLT_AWAIT", { volt_arm a; }) {
+    VOLT_BEGIN(cx, s);
+    volt_poll p = VOLT_SELECT(VOLT_ARM(&s->a, volt_yield(cx)));
+    if (volt_is_pending(p)) s->a.value = 1;
+    VOLT_END(0);
+}
+
 // A send that needs not wait looks at no frame, so that it must look whether it is awaited.
 MISUSE(forgotten_await_of_send_is_caught,
        "wait called outside VOLT_AWAIT", { volt_chan c; int buf, v; }) {
@@ -330,6 +337,16 @@ MISUSE(arm_used_twice_is_caught, "volt_arm used twice", { volt_arm a; }) {
                              VOLT_ARM(&s->a, volt_sleep(cx, VOLT_MS(2)))));
     VOLT_END(0);
 }
+MISUSE(arm_used_twice_by_waits_that_end_at_once_is_caught, "volt_arm used twice", {
+    volt_arm a;
+    volt_event e;
+}) {
+    VOLT_BEGIN(cx, s);
+    volt_event_set(&s->e);
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->a, volt_event_wait(cx, &s->e)),
+                             VOLT_ARM(&s->a, volt_event_wait(cx, &s->e))));
+    VOLT_END(0);
+}
 MISUSE(arm_of_yields_used_twice_is_caught, "volt_arm used twice", { volt_arm a; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_SELECT(VOLT_ARM(&s->a, volt_yield(cx)), VOLT_ARM(&s->a, volt_yield(cx))));
@@ -508,6 +525,14 @@ MISUSE(iovec_on_stack_is_caught, "stack", { int fd[2]; char buf[16]; int64_t n; 
     }
 MISUSE_OF_STACK(semaphore_on_stack_is_caught, { int unused; }, volt_sem on,
                 volt_sem_acquire(cx, &on, 1))
+MISUSE_OF_STACK(semaphore_on_stack_is_caught_before_the_number, { int unused; }, volt_sem on,
+                volt_sem_acquire(cx, &on, VOLT_SEM_MAX + 1))
+MISUSE_OF_STACK(empty_group_on_stack_is_caught, { int unused; }, volt_group on,
+                volt_group_wait(cx, &on))
+MISUSE_OF_STACK(group_on_stack_that_gives_no_result_is_caught, { int unused; }, volt_group on,
+                volt_group_next(cx, &on, NULL))
+MISUSE_OF_STACK(closed_group_on_stack_is_caught, { int unused; }, volt_group on,
+                volt_group_close(cx, &on))
 MISUSE_OF_STACK(id_of_group_member_on_stack_is_caught, { volt_group g; }, uint64_t on,
                 volt_group_next(cx, &s->g, &on))
 MISUSE_OF_STACK(event_on_stack_is_caught, { int unused; }, volt_event on, volt_event_wait(cx, &on))

@@ -425,6 +425,33 @@ TEST(run_gives_up_after_drain_timeout) {
     CHECK(strstr(test_log.text[VOLT_LOG_STILL_ALIVE], "public.c:"));
     test_pass_and_exit(); // the runtime is leaked, in use
 }
+// The thread of the second worker starts only after the drain timeout.
+static void start_after_timeout(void *root_ended, uint32_t worker, int is_start) {
+    if (worker != 1 || !is_start) return;
+    UNTIL(READ(*(int *)root_ended));
+    volt_time end = volt_now() + VOLT_MS(5);
+    UNTIL(volt_now() > end);
+}
+typedef struct {
+    volt_frame frame;
+    int *word;
+} signs_off;
+static volt_poll ends_run(volt_cx *cx, void *arg) {
+    signs_off *s = arg;
+    VOLT_BEGIN(cx, s);
+    WRITE(*s->word, 1);
+    VOLT_END(6);
+}
+TEST_OF_THREADS(drain_timeout_counts_only_while_a_task_is_left) {
+    int root_ended = 0;
+    signs_off s = { .word = &root_ended };
+    volt_config c = test_config(2);
+    c.drain_timeout = VOLT_MS(1);
+    c.start_all_workers = 1;
+    c.on_thread.fn = start_after_timeout;
+    c.on_thread.user = &root_ended;
+    CHECK_EQ(volt_run(&c, ends_run, &s), 6);
+}
 
 ROOT_TEST(run_inside_a_task_is_refused, { giver g; volt_rt *rt; }) {
     VOLT_BEGIN(cx, s);
@@ -1202,7 +1229,8 @@ TEST(event_interval_holds_after_many_polls) {
         c.event_interval = intervals[i];
         CHECK_EQ(volt_run(&c, yields_beside_run, &s), 0);
         uint64_t n = s.after.polls - s.before.polls;
-        CHECK(n >= ALWAYS_READY * SHORT_POLLS);
+        // a round of the ring has fewer if it is small and others wait behind it
+        CHECK(n >= ALWAYS_READY * SHORT_POLLS / (VOLT_RING_CAP > ALWAYS_READY ? 1 : 2));
         // A task from the queue for all, when its turn is at the same time, goes first.
         CHECK(s.after.event_polls - s.before.event_polls >= n / (intervals[i] + 1) - 1);
     }

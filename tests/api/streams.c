@@ -1393,6 +1393,40 @@ ROOT_TEST_1(idle_relay_ends_and_traffic_puts_that_off, {
     for (int i = 0; i < 2; i++) volt_close(cx, s->a[i]), volt_close(cx, s->b[i]);
     VOLT_END(0);
 }
+ROOT_TEST_1(relay_without_idle_time_goes_on_when_its_budget_is_used_up, {
+    int a[2], b[2];
+    volt_relayer r;
+    int64_t rc;
+}) {
+    enum { MESSAGES = VOLT_BUDGET + 20 }; // a read and a write each: more than two budgets
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_socketpair(SOCK_SEQPACKET, s->a), 0);
+    CHECK_EQ(volt_socketpair(SOCK_SEQPACKET, s->b), 0);
+    for (int i = 0; i < MESSAGES; i++) CHECK_EQ(send(s->a[0], "x", 1, 0), 1);
+    volt_relayer_init(&s->r, volt_stream_of(s->a[1]), volt_stream_of(s->b[0]), 0);
+    VOLT_AWAIT(s->rc, volt_relay(cx, &s->r));
+    CHECK(s->rc == -ETIMEDOUT && volt_relay_is_idle(&s->r));
+    CHECK_EQ(volt_copied(volt_relay_way(&s->r, 0)), MESSAGES);
+    for (int i = 0; i < 2; i++) volt_close(cx, s->a[i]), volt_close(cx, s->b[i]);
+    VOLT_END(0);
+}
+ROOT_TEST_1(relay_that_is_cancelled_is_not_idle, {
+    int a[2], b[2];
+    volt_relayer r;
+    volt_timer t;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, s->a), 0);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, s->b), 0);
+    volt_relayer_init(&s->r, volt_stream_of(s->a[1]), volt_stream_of(s->b[0]), VOLT_MS(1));
+    VOLT_AWAIT(s->rc, volt_relay(cx, &s->r));
+    CHECK(s->rc == -ETIMEDOUT && volt_relay_is_idle(&s->r));
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->t, 0, volt_relay(cx, &s->r)));
+    CHECK(s->rc == -ETIMEDOUT && !volt_relay_is_idle(&s->r));
+    for (int i = 0; i < 2; i++) volt_close(cx, s->a[i]), volt_close(cx, s->b[i]);
+    VOLT_END(0);
+}
 ROOT_TEST_1(sendfile_sends_a_file_from_its_offset, {
     int fd[2], file;
     int64_t offset, rc;

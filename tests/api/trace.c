@@ -458,6 +458,44 @@ TEST(health_names_no_line_in_first_poll_of_root) {
     giver g = { .value = 0 };
     CHECK_EQ(run_on(1, asking_root, &g), 0);
 }
+TEST_OF_THREADS(health_names_no_line_in_first_poll_of_spawn_with_a_line) {
+    volt_rt *rt = create_on(1);
+    volt_handle h = { NULL };
+    giver g = { .value = 0 };
+    CHECK_EQ(volt_rt_spawn_at(rt, &h, asking_root, &g, sizeof g, "bind.py:7"), 0);
+    CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
+    destroy(rt);
+}
+typedef struct {
+    volt_frame frame;
+    volt_rt *rt;
+    volt_handle other;
+} blocking;
+static int join_other(void *arg) {
+    blocking *b = (blocking *)arg;
+    volt_counters c;
+    CHECK_EQ(volt_join_sync(&b->other, VOLT_NEVER, NULL), 0);
+    UNTIL((volt_stats(b->rt, &c), c.completed == 1));
+    is_healthy(b->rt); // the poll that blocks does not count: its worker is free
+    return 0;
+}
+static volt_poll blocking_run(volt_cx *cx, void *arg) {
+    blocking *b = (blocking *)arg;
+    VOLT_BEGIN(cx, b);
+    b->rt = volt_cx_rt(cx);
+    SPAWN(&b->other, yields_run, (yields){ .n = 3 });
+    volt_time since = volt_now();
+    CHECK_EQ(volt_block_in_place(cx, join_other, b), 0);
+    volt_time now = volt_now();
+    volt_health_report h;
+    CHECK_EQ(volt_health(b->rt, &h), 0);
+    CHECK(h.longest_poll >= now - since && !h.site);
+    VOLT_END(0);
+}
+TEST_OF_THREADS(health_counts_a_poll_that_has_blocked_in_place) {
+    blocking b = { .rt = NULL };
+    CHECK_EQ(run_on(1, blocking_run, &b), 0);
+}
 TEST_OF_THREADS(health_reports_longest_of_several_polls) {
     enum { MANY = 3 };
     volt_handle h[MANY];

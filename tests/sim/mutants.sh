@@ -186,8 +186,8 @@ list() {
 - if (VOLT__UNLIKELY(volt__drain_expired(w) || w->handoff_wanted)) return 1;
 + if (VOLT__UNLIKELY(volt__drain_expired(w))) return 1;
 @ handoff-refused: a blocking worker is not handed off
-- if (!volt__handoff_begin(w, &job)) return volt__block_without_handoff(w, fn, arg);
-+ if (w->rt || !volt__handoff_begin(w, &job)) return volt__block_without_handoff(w, fn, arg);
+- if (!volt__handoff_begin(w, &handoff)) return volt__block_without_handoff(w, fn, arg);
++ if (w->rt || !volt__handoff_begin(w, &handoff)) return volt__block_without_handoff(w, fn, arg);
 @ reclaim-searching: a worker that returns from a call in place stays counted as a searcher
 - // this thread resumes its poll: the carrier in between may have left the worker searching
 - volt__searching_done(w);

@@ -266,6 +266,11 @@ TEST(ticks_are_rounded_down_for_now_and_up_for_deadlines) {
     CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), 4 * tick);
     CHECK(!volt__drain_expired(w));
     w->drain_deadline = clock_now;
+    CHECK(!volt__drain_expired(w)); // no task is left
+    w->is_guest = 1;
+    CHECK(volt__drain_expired(w));
+    w->is_guest = 0;
+    rt->injector.spawned = 1;
     CHECK(volt__drain_expired(w));
     w->drain_deadline = clock_now - 1;
     CHECK(volt__drain_expired(w));
@@ -507,6 +512,24 @@ TEST(spawns_overflow_locally_and_wakes_to_injector) {
     CHECK(w->overflow.len == 3 * SPILT && rt->injector.len == 4 * SPILT);
     end();
 }
+TEST(task_that_has_run_never_goes_to_overflow_queue) {
+    for (int n_run = 0; n_run <= 2; n_run++) { // the displaced one, and the last in the ring
+        begin(2);
+        w->wake_at = UINT32_MAX;
+        w->ring.steal_floor = VOLT__NO_STEAL;
+        park_v();
+        fill_ring();
+        volt__task *t = still_task(w), *last = w->ring.slot[(w->ring.tail - 1) % VOLT_RING_CAP];
+        if (n_run >= 1) t->wait_site = "here";
+        if (n_run == 2) last->wait_site = "here";
+        volt__push_tail(w, t, 1);
+        CHECK_EQ(w->overflow.len, SPILT - n_run);
+        CHECK_EQ(rt->injector.len, n_run);
+        if (n_run == 2) CHECK(rt->injector.head == last && rt->injector.tail == t);
+        CHECK_EQ(was_v_woken(), n_run > 0); // for the injector alone
+        end();
+    }
+}
 TEST(owner_takes_newest_overflow_and_thief_oldest) {
     begin(2);
     spill_half();
@@ -544,6 +567,27 @@ TEST(due_source_takes_inbox_injector_and_overflow_in_turn) {
     CHECK(volt__pop_due_source(w) == injected[1] && volt__pop_due_source(w) == spilt[1]);
     CHECK(volt__has_more_queued(w) && volt__pop_due_source(w) == spilt[2]); // nothing else is there
     end();
+}
+TEST(ring_that_overflowed_takes_queued_tasks_into_its_older_half_only) {
+    for (int has_overflowed = 0; has_overflowed < 2; has_overflowed++) {
+        begin(1);
+        w->inject_batch = has_overflowed ? VOLT_INJECT_BATCH - 1 : VOLT_INJECT_BATCH;
+        volt__chain c = no_chain();
+        for (int i = 0; i < 2 * VOLT_INJECT_BATCH; i++) volt__chain_push(&c, still_task(w));
+        volt__injector_push(&rt->injector, &c);
+        while (ring_len() < VOLT_RING_CAP / 2 - 1) volt__ring_push(&w->ring, still_task(w));
+        CHECK(volt__pop_due_source(w));
+        if (has_overflowed) CHECK_EQ(ring_len(), VOLT_RING_CAP / 2);
+        else CHECK(ring_len() > VOLT_RING_CAP / 2);
+        uint32_t len = ring_len();
+        if (has_overflowed) w->inject_batch = VOLT_INJECT_BATCH_MIN; // the batch has grown
+        CHECK(volt__pop_due_source(w));
+        if (has_overflowed) CHECK_EQ(ring_len(), len); // one, which is polled at once
+        w->inject_every = 255;
+        w->inject_batch = has_overflowed ? VOLT_INJECT_BATCH - 1 : VOLT_INJECT_BATCH;
+        CHECK_EQ(volt__due_again(w), 1 + (has_overflowed ? ring_len() / 4 : ring_len()));
+        end();
+    }
 }
 TEST(aged_overflow_moves_to_injector_oldest_first) {
     begin(1);

@@ -963,6 +963,11 @@ TEST(maintenance_polls_events_and_wakes_worker_for_backlog) {
         end();
     }
 }
+// The time of the shutdown is up, with two tasks left.
+static void give_up(void) {
+    w->drain_deadline = clock_now;
+    rt->injector.spawned = 2;
+}
 
 // ---- the loop
 
@@ -984,7 +989,7 @@ TEST(due_injector_is_served_before_due_events) {
         w->event_due = is_event_due ? 0 : 6;
         w->event_every = 40;
         w->polls_since = 0;
-        if (has_given_up) w->drain_deadline = clock_now;
+        if (has_given_up) give_up();
         int is_given = is_inject_due && is_injected, is_served = is_event_due && !is_given;
         CHECK_EQ(volt__serve_due(w, &t), is_given || (is_served && has_given_up));
         CHECK(t == (is_given ? first : NULL));
@@ -1049,7 +1054,7 @@ TEST(worker_waits_until_task_stop_or_drain_deadline) {
         CHECK(rt->is_stopped);
         CHECK(w->stats.spurious_unparks > 0 && w->stats.spurious_unparks <= 3);
         rt->is_stopped = 0;
-        w->drain_deadline = clock_now;
+        give_up();
         uint64_t parks = w->stats.parks;
         CHECK(!volt__wait_for_task(w));
         CHECK_EQ(w->stats.parks, parks);
@@ -1101,7 +1106,7 @@ TEST(tasks_from_outside_go_before_a_lone_task) {
     empty(w);
     w->countdown_from = w->countdown = 50;
     w->inject_due = 9;
-    w->drain_deadline = clock_now;
+    give_up();
     CHECK(!volt__next_before_lone_task(w, t) && ring_len() == 1 && volt__pop_ring(w) == t);
     end();
     polls.step = NULL;
@@ -1149,7 +1154,7 @@ TEST(next_task_comes_from_due_source_before_ring) {
     volt__ring_push(&w->ring, b);
     w->countdown_from = w->countdown = 1;
     w->inject_due = w->event_due = 1;
-    w->drain_deadline = clock_now;
+    give_up();
     CHECK(!volt__next_task(w, a)); // the time is up
     CHECK(volt__pop_ring(w) == b);
     w->drain_deadline = VOLT_NEVER;
@@ -1180,7 +1185,7 @@ TEST(worker_thread_runs_worker_until_runtime_stops) {
     begin_loop(1); // the time is up while it takes from the slot
     w->lifo = answering_task(0);
     w->countdown_from = w->countdown = w->inject_due = w->event_due = 1;
-    w->drain_deadline = clock_now;
+    give_up();
     volt__worker_run(w);
     CHECK(w->completed == 1 && w->published.lifo_polls == 1 && w->published.polls == 1);
     end();
