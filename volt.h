@@ -311,7 +311,8 @@
 // one poll spawns more tasks than the ring has room for, the new tasks wait in batches of half a
 // ring, of which the newest runs first; every 8 ms up to 128 tasks of the oldest batch move to the
 // shared queue. So a tree of tasks is walked depth first and has few of its tasks alive at a time.
-// Tasks that have run before go to the shared queue at once.
+// Tasks that have run before go to the shared queue at once, so that none waits behind new ones; a
+// tree whose tasks wait before they spawn is walked less deep first, and has more of them alive.
 //
 // A task that a worker spawns or wakes stays with that worker until an idle worker steals it, or
 // its queues are full. Three kinds cannot be stolen from a worker that makes progress: the task in
@@ -1624,7 +1625,7 @@ typedef struct volt_thread_hook {
     // thread. Several threads call it at once. It may block, which delays the work of the thread,
     // but must not call functions that take the runtime. The threads of volt_run and of a guest's
     // steps are the application's: they do not call it. If the last call blocks, volt_shutdown and
-    // volt_run wait for it even beyond their limits.
+    // volt_run wait for it even beyond their limits; so does volt_run for the first one.
     void (*fn)(void *user, uint32_t worker, int is_start);
     // must exist until volt_destroy has returned 0, or volt_run has returned; for good if that has
     // returned -ETIMEDOUT
@@ -9975,22 +9976,27 @@ static void volt__check_shutdown(volt__worker *w) {
 // carrier of w, except volt__sleep_deadline, which volt_rt_deadline calls between two steps of a
 // guest. None is called under a lock, except the guest_lock of a guest.
 
-// The time at which the carrier gives up waiting for the tasks to end in a shutdown. A pool thread
-// never does: the worker needs a carrier until its own thread is back.
+// A carrier gives up a shutdown when the time is up and a task is left. Without a task the runtime
+// stops once each worker has seen the shutdown, whatever the time; only the volt_shutdown of a
+// guest does not wait for that. A pool thread never gives up: the worker needs a carrier until its
+// own thread is back.
+static int volt__drain_is_over(const volt__worker *w) {
+    volt_time end = w->is_own_thread ? w->drain_deadline : VOLT_NEVER;
+    return end != VOLT_NEVER && VOLT_REAL_NS() >= end;
+}
+static int volt__drain_expired(const volt__worker *w) {
+    return volt__drain_is_over(w) && (w->is_guest || volt__count_alive(w->rt) != 0);
+}
+// The time at which the carrier looks again whether it gives up. The number of tasks is exact only
+// when each worker has seen the shutdown, which no event reports: until then, 1 ms later.
 static volt_time volt__drain_deadline(const volt__worker *w) {
     volt_time end = w->is_own_thread ? w->drain_deadline : VOLT_NEVER;
+    if (volt__drain_is_over(w) && !volt__drain_expired(w)) end = volt__thread_deadline(VOLT_MS(1));
 #if VOLT_TEST_CLOCK
     return volt__deadline(end == VOLT_NEVER ? VOLT_NEVER : volt__thread_time_left(end));
 #else
     return end;
 #endif
-}
-// Without a task the runtime stops once each worker has seen the shutdown, whatever the time. The
-// volt_shutdown of a guest waits for that itself.
-static int volt__drain_expired(const volt__worker *w) {
-    volt_time end = w->is_own_thread ? w->drain_deadline : VOLT_NEVER;
-    if (end == VOLT_NEVER || VOLT_REAL_NS() < end) return 0;
-    return w->is_guest || volt__count_alive(w->rt) != 0;
 }
 // Returns the time of the next timer, or VOLT_NEVER.
 static volt_time volt__next_timer(volt__worker *w) {
@@ -20975,8 +20981,9 @@ VOLT_API int volt_dump(volt_rt *rt, int fd, unsigned flags) {
 VOLT_API void volt_name(volt_cx *cx, const char *name) {
     volt__task *t = cx->task_;
     if (!name) return;
-    // rlx: for dumps. See volt__has_waited for the two being equal
-    if (volt__load_rlx(&t->wait_site) == t->spawn_site) volt__store_rlx(&t->wait_site, name);
+    // rlx: for dumps. See volt__has_waited; a text with a tab remains, since logs show its line
+    const char *at = volt__load_rlx(&t->wait_site);
+    if (at == t->spawn_site && !strchr(at, '\t')) volt__store_rlx(&t->wait_site, name);
     volt__store_rlx(&t->spawn_site, name); // rlx: for dumps
 }
 

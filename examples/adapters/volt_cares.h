@@ -146,6 +146,7 @@ static inline int volt_cares__ask(volt_cares *c, volt_cares_query *q, const char
     q->is_ended = q->result = 0;
     memset(&q->ended, 0, sizeof q->ended);
     c->n_waiting++;
+    while (service[0] == '0' && service[1]) service++; // which c-ares would take as octal
     ares_getaddrinfo(c->channel, host, service, NULL, volt_cares__on_answer, b);
     volt_cares__check(c);
     volt_notify_all(&c->changed);
@@ -198,8 +199,8 @@ static inline VOLT_POLL volt_cares__lead(volt_cx *cx, volt_cares *c, volt_cares_
     VOLT_END(c->rc < 0 ? c->rc : 0);
 }
 
-// Returns 1 if c-ares would take `service` as a port that it does not name: it reads the digits that
-// a text begins with, modulo 65536.
+// Returns 1 if c-ares could take `service` as a port that it does not name: it reads the number that
+// a text begins with, in the bases of C, modulo 65536.
 static inline int volt_cares__refuses(const char *service) {
     unsigned long port = 0;
     const char *at = service;

@@ -248,7 +248,7 @@ static volt_poll no_ports(volt_cx *cx, void *arg) {
         CHECK_EQ(s->n, -ENOENT);
         CHECK_EQ(s->query.status, ARES_ESERVICE);
     }
-    VOLT_AWAIT(s->n, volt_cares_resolve(cx, &s->resolver, &s->query, "one.test", "65535", s->found,
+    VOLT_AWAIT(s->n, volt_cares_resolve(cx, &s->resolver, &s->query, "one.test", "065535", s->found,
                                         CAP));
     CHECK(s->n == 1 && volt_addr_port(&s->found[0]) == 65535);
     volt_cares_close(cx, &s->resolver);

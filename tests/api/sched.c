@@ -269,7 +269,7 @@ static volt_poll opener_run(volt_cx *cx, void *arg) {
     opener *o = arg;
     VOLT_BEGIN(cx, o);
     COUNT(o->load->n_begun);
-    SPAWN(NULL, third_run, (third){ .load = o->load, .n_turns = 300, .out = o->most });
+    SPAWN(NULL, third_run, (third){ .load = o->load, .n_turns = 100, .out = o->most });
     SPAWN(NULL, spawner_run, (yielder){ .load = o->load });
     VOLT_END(0);
 }

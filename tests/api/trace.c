@@ -119,6 +119,25 @@ static volt_poll burner_run(volt_cx *cx, void *arg) {
     for (volt_time end = volt_now() + b->busy; volt_now() < end;) {}
     VOLT_END(__LINE__ - 2);
 }
+static volt_poll named_burner_run(volt_cx *cx, void *arg) {
+    burner *b = (burner *)arg;
+    VOLT_BEGIN(cx, b);
+    volt_name(cx, "client 7");
+    for (volt_time end = volt_now() + b->busy; volt_now() < end;) {}
+    VOLT_END(0);
+}
+TEST_OF_THREADS(slow_first_poll_is_logged_with_the_line_of_its_spawn) {
+    volt_config c = test_config(1);
+    volt_rt *rt = NULL;
+    char want[64];
+    c.slow_poll = VOLT_MS(2);
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    RT_SPAWN(rt, NULL, named_burner_run, (burner){ .busy = VOLT_MS(5) });
+    snprintf(want, sizeof want, "trace.c:%d: poll took longer", __LINE__ - 1);
+    UNTIL(READ(test_log.n[VOLT_LOG_SLOW_POLL]) == 1);
+    CHECK(strstr(test_log.text[VOLT_LOG_SLOW_POLL], want));
+    destroy(rt);
+}
 TEST_OF_THREADS(slow_poll_is_logged_with_its_await) {
     volt_config c = test_config(1);
     volt_rt *rt = NULL;

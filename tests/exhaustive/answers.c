@@ -3678,7 +3678,10 @@ TEST(worker_sleeps_until_next_timer_or_drain_deadline) {
     w->drain_deadline = clock_now + VOLT_S(1); // volt_run does
     CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), VOLT_S(1));
     w->drain_deadline = clock_now - 1;
+    CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), VOLT_MS(1)); // no task is left
+    w->spawned++;
     CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), 0);
+    w->spawned--;
     GIVES(volt_sleep(cancelled_cx(0), VOLT_S(2)), -ECANCELED);
     end();
 }

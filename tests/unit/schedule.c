@@ -267,6 +267,7 @@ TEST(ticks_are_rounded_down_for_now_and_up_for_deadlines) {
     CHECK(!volt__drain_expired(w));
     w->drain_deadline = clock_now;
     CHECK(!volt__drain_expired(w)); // no task is left
+    CHECK_EQ(volt__time_left(volt__sleep_deadline(w)), VOLT_MS(1));
     w->is_guest = 1;
     CHECK(volt__drain_expired(w));
     w->is_guest = 0;
