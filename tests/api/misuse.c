@@ -218,7 +218,7 @@ MISUSE(new_child_at_next_poll_is_caught, "two polls in one await", { napper a, b
 MISUSE(new_wait_at_next_poll_is_caught, "two polls in one await", { volt_arm a; int n_polls; }) {
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_SELECT(
-        VOLT_ARM(&s->a, s->n_polls++ % 2 ? volt_sleep_forever(cx) : volt_sleep(cx, VOLT_MS(1)))));
+        VOLT_ARM(&s->a, s->n_polls++ % 2 ? volt_sleep_forever(cx) : volt_yield(cx))));
     VOLT_END(0);
 }
 
@@ -290,7 +290,7 @@ MISUSE(changed_number_of_arms_is_caught,
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(VOLT_SELECT(
         VOLT_ARM(&s->a, volt_sleep_forever(cx)),
-        s->n_polls++ < 2 ? VOLT_ARM(&s->b, volt_sleep(cx, VOLT_MS(1))) : (volt__arm_status){ 0 }));
+        s->n_polls++ < 2 ? VOLT_ARM(&s->b, volt_yield(cx)) : (volt__arm_status){ 0 }));
     VOLT_END(0);
 }
 
