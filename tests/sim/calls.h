@@ -202,7 +202,7 @@ typedef struct op_file {
 } op_file;
 static int file_has_failed(const op_file *o, int id) {
     if (o->rc >= 0) return 0;
-    SIM_CHECK(prog.may_fail || sim.rate[SIM_EINTR] || o->rc == -ECANCELED);
+    SIM_CHECK(prog.may_fail || prog.is_interrupted || o->rc == -ECANCELED);
     SIM_CHECK(o->rc != -ECANCELED || may_be_cancelled(id));
     SIM_CHECK(o->rc == -ECANCELED || o->rc == -EAGAIN || o->rc == -ENOMEM || o->rc == -EIO ||
               o->rc == -ENOSPC || o->rc == -EMFILE || o->rc == -ENFILE || o->rc == -EINTR);

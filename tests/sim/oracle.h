@@ -43,6 +43,7 @@ static struct program {
     uint64_t n_polls;                   // of all tasks
     int is_ending;   // a shutdown has begun: every task may be cancelled
     int may_fail;    // faults that operations report
+    int is_interrupted; // EINTR, which only operations on files report
     int is_punctual; // only its tick delays a timer
     int is_fair;     // every thread gets its turns
     int computes;    // polls may take milliseconds
@@ -63,6 +64,7 @@ static void program_look(void) {
     for (size_t i = 0; i < sizeof failing / sizeof failing[0]; i++)
         prog.may_fail |= sim.rate[failing[i]] != 0;
     prog.may_fail |= kernel.fd_limit < SIM_FDS;
+    prog.is_interrupted = sim.rate[SIM_EINTR] != 0;
     prog.is_fair = sim.policy == SIM_WALK || sim.policy == SIM_ROUND;
     prog.is_punctual = prog.is_fair && !sim.rate[SIM_DELAY] && !sim.rate[SIM_JITTER] &&
                        !sim.rate[SIM_LEAP] && !sim.rate[SIM_NOMEM];
@@ -70,7 +72,7 @@ static void program_look(void) {
 static void program_without_faults(void) {
     memset(sim.rate, 0, sizeof sim.rate);
     kernel.fd_limit = SIM_FDS;
-    prog.may_fail = 0;
+    prog.may_fail = prog.is_interrupted = 0;
     program_look();
 }
 // For programs with timing promises: a machine without delays.
