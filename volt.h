@@ -8202,14 +8202,18 @@ typedef struct volt__watchdog {
     int fd;            // once: the timerfd; -1: no watchdog
     int64_t period;    // once: ns from arming to expiry
 } volt__watchdog;
+// The running poll of a worker.
+typedef struct volt__trace_poll {
+    int64_t since;    // its start; 0: none is running
+    const char *site; // the await at which it resumed, or the spawn
+    const char *name; // spawn_site of the task at that time
+} volt__trace_poll;
 #if VOLT_TRACE
 // The latest events of one worker, or of all threads that are not workers; read by any thread.
 typedef struct volt__trace {
     VOLT__ALIGN(VOLT__CACHE_LINE_PAIR) uint32_t lock;
     uint64_t n;                         // under lock: events recorded so far
-    int64_t poll_since;                 // under lock: start of the current poll; 0: none
-    const char *poll_site;              // under lock: await at which that poll resumed, or spawn
-    const char *poll_name;              // under lock: spawn_site of the task at that time
+    volt__trace_poll poll;              // under lock
     volt_latency_histograms histograms; // under lock
     volt_trace_event event[VOLT_TRACE_CAP]; // under lock; texts as in the header of the task
 } volt__trace;
@@ -8539,11 +8543,10 @@ static void volt__trace_event_init(volt_trace_event *e, volt_trace_kind kind, ui
     e->tag = volt__tag_of(t);
 }
 // Turns the texts of a task header into the public ones. `name` becomes the part behind its tab,
-// the name of the function. A `site` with a tab, or equal to `name`, is the spawn site, since the
-// task has not waited yet: it becomes NULL.
+// the name of the function. The `site` of a task that has not waited yet becomes NULL.
 static void volt__trace_event_clean(volt_trace_event *e) {
     const char *tab = e->name ? strchr(e->name, '\t') : NULL;
-    if (e->site && (e->site == e->name || strchr(e->site, '\t'))) e->site = NULL;
+    if (e->site && !volt__has_waited(e->site, e->name)) e->site = NULL;
     if (tab) e->name = tab + 1;
 }
 // Called under the lock of the trace.
@@ -8631,9 +8634,9 @@ static inline int64_t volt__trace_poll_begin(volt__worker *w, volt__task *t) {
     e.n = volt__load_rlx(&t->wait_ms); // rlx: handed over with the task by its queue
     volt__lock(&trace->lock);
     volt__trace_append(trace, &e);
-    trace->poll_since = e.at;
-    trace->poll_site = e.site;
-    trace->poll_name = e.name;
+    trace->poll.since = e.at;
+    trace->poll.site = e.site;
+    trace->poll.name = e.name;
     trace->histograms.wait[volt__histogram_slot(volt__trace_since(e.n, e.at))]++;
     volt__unlock(&trace->lock);
     volt__trace_emit(w->rt, &e);
@@ -8655,7 +8658,7 @@ static inline void volt__trace_poll_end(volt__worker *w, volt__task *t, int is_p
     volt__trace_event_init(&e, is_pending ? VOLT_TRACE_PENDING : VOLT_TRACE_END, w->index, t);
     volt__lock(&trace->lock);
     volt__trace_append(trace, &e);
-    trace->poll_since = 0;
+    trace->poll.since = 0;
     trace->histograms.poll[volt__histogram_slot(e.at - since)]++;
     volt__unlock(&trace->lock);
     if (w->rt->cfg.slow_poll > 0 && e.at - since > w->rt->cfg.slow_poll)
@@ -8666,20 +8669,14 @@ static inline void volt__trace_poll_end(volt__worker *w, volt__task *t, int is_p
     (void)w, (void)t, (void)is_pending, (void)since;
 #endif
 }
-// The running poll of a worker, which is put aside while another thread makes polls of the worker.
-typedef struct volt__trace_poll {
-    int64_t since;
-    const char *site, *name;
-} volt__trace_poll;
-// Exchanges the running poll for `p`. Called by the carrier.
+// Exchanges the running poll for *p: it is put aside while another thread makes polls of the
+// worker. Called by the carrier.
 static inline void volt__trace_poll_swap(volt__worker *w, volt__trace_poll *p) {
 #if VOLT_TRACE
     volt__trace *trace = &w->trace;
     volt__lock(&trace->lock);
-    volt__trace_poll before = { trace->poll_since, trace->poll_site, trace->poll_name };
-    trace->poll_since = p->since;
-    trace->poll_site = p->site;
-    trace->poll_name = p->name;
+    volt__trace_poll before = trace->poll;
+    trace->poll = *p;
     volt__unlock(&trace->lock);
     *p = before;
 #else
@@ -9980,18 +9977,25 @@ static void volt__check_shutdown(volt__worker *w) {
 // stops once each worker has seen the shutdown, whatever the time; only the volt_shutdown of a
 // guest does not wait for that. A pool thread never gives up: the worker needs a carrier until its
 // own thread is back.
+static volt_time volt__drain_end(const volt__worker *w) {
+    return w->is_own_thread ? w->drain_deadline : VOLT_NEVER;
+}
 static int volt__drain_is_over(const volt__worker *w) {
-    volt_time end = w->is_own_thread ? w->drain_deadline : VOLT_NEVER;
+    volt_time end = volt__drain_end(w);
     return end != VOLT_NEVER && VOLT_REAL_NS() >= end;
 }
+static int volt__drain_leaves_tasks(const volt__worker *w) {
+    return w->is_guest || volt__count_alive(w->rt) != 0;
+}
 static int volt__drain_expired(const volt__worker *w) {
-    return volt__drain_is_over(w) && (w->is_guest || volt__count_alive(w->rt) != 0);
+    return volt__drain_is_over(w) && volt__drain_leaves_tasks(w);
 }
 // The time at which the carrier looks again whether it gives up. The number of tasks is exact only
 // when each worker has seen the shutdown, which no event reports: until then, 1 ms later.
 static volt_time volt__drain_deadline(const volt__worker *w) {
-    volt_time end = w->is_own_thread ? w->drain_deadline : VOLT_NEVER;
-    if (volt__drain_is_over(w) && !volt__drain_expired(w)) end = volt__thread_deadline(VOLT_MS(1));
+    volt_time end = volt__drain_end(w);
+    if (volt__drain_is_over(w) && !volt__drain_leaves_tasks(w))
+        end = volt__thread_deadline(VOLT_MS(1));
 #if VOLT_TEST_CLOCK
     return volt__deadline(end == VOLT_NEVER ? VOLT_NEVER : volt__thread_time_left(end));
 #else
@@ -20558,10 +20562,10 @@ static void volt__health_polls(volt_rt *rt, volt_health_report *out) {
         volt__trace *trace = &rt->workers[i]->trace;
         int64_t now = VOLT_NOW_NS();
         volt__lock(&trace->lock);
-        if (trace->poll_since > 0 && now - trace->poll_since > out->longest_poll) {
-            out->longest_poll = now - trace->poll_since;
-            int is_first = !volt__has_waited(trace->poll_site, trace->poll_name);
-            out->site = is_first ? NULL : trace->poll_site;
+        const volt__trace_poll *poll = &trace->poll;
+        if (poll->since > 0 && now - poll->since > out->longest_poll) {
+            out->longest_poll = now - poll->since;
+            out->site = volt__has_waited(poll->site, poll->name) ? poll->site : NULL;
         }
         volt__unlock(&trace->lock);
     }

@@ -429,7 +429,7 @@ static int create_held(pthread_t *thread, const pthread_attr_t *attr, void *(*fn
         volt_counters s;
         do s = stats_of(held_rt);
         while (s.blocking_idle == 0 && s.blocking_threads > 1);
-        for (volt_time end = volt_now() + VOLT_MS(2); volt_now() < end;) {} // it sleeps by then
+        burn(VOLT_MS(2)); // it sleeps by then
     }
     return EAGAIN;
 }

@@ -432,25 +432,15 @@ static void start_after_timeout(void *root_ended, uint32_t worker, int is_start)
     volt_time end = volt_now() + VOLT_MS(5);
     UNTIL(volt_now() > end);
 }
-typedef struct {
-    volt_frame frame;
-    int *word;
-} signs_off;
-static volt_poll ends_run(volt_cx *cx, void *arg) {
-    signs_off *s = arg;
-    VOLT_BEGIN(cx, s);
-    WRITE(*s->word, 1);
-    VOLT_END(6);
-}
 TEST_OF_THREADS(drain_timeout_counts_only_while_a_task_is_left) {
     int root_ended = 0;
-    signs_off s = { .word = &root_ended };
+    giver g = { .value = 6, .n_ended = &root_ended };
     volt_config c = test_config(2);
     c.drain_timeout = VOLT_MS(1);
     c.start_all_workers = 1;
     c.on_thread.fn = start_after_timeout;
     c.on_thread.user = &root_ended;
-    CHECK_EQ(volt_run(&c, ends_run, &s), 6);
+    CHECK_EQ(volt_run(&c, giver_run, &g), 6);
 }
 
 ROOT_TEST(run_inside_a_task_is_refused, { giver g; volt_rt *rt; }) {

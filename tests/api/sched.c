@@ -43,9 +43,6 @@ static int64_t thread_cpu_ns(pthread_t t) {
     CHECK_EQ(clock_gettime(clock, &ts), 0);
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
-static void burn(volt_time d) {
-    for (volt_time end = volt_now() + d; volt_now() < end;) {}
-}
 static int index_of(const volt_cx *cx) { return (int)cx->worker_->index; }
 static uint32_t count_parked(volt_rt *rt) {
     uint32_t n = 0;

@@ -264,5 +264,9 @@ static inline pthread_t start_thread(void *(*fn)(void *), void *arg) {
     return t;
 }
 static inline void join_thread(pthread_t t) { CHECK_EQ(pthread_join(t, NULL), 0); }
+// Keeps the thread busy.
+static inline void burn(volt_time d) {
+    for (volt_time end = volt_now() + d; volt_now() < end;) {}
+}
 
 #endif // VOLT_TEST_TASKS_H

@@ -72,7 +72,7 @@ static void program_look(void) {
 static void program_without_faults(void) {
     memset(sim.rate, 0, sizeof sim.rate);
     kernel.fd_limit = SIM_FDS;
-    prog.may_fail = prog.is_interrupted = 0;
+    prog.may_fail = 0;
     program_look();
 }
 // For programs with timing promises: a machine without delays.
