@@ -397,7 +397,7 @@ class Examples:
                 self.sources.append((path, text.split("\n")))
 
     def find(self, name):
-        call = re.compile(r"(?<!\w)" + re.escape(name) + r"\(")
+        call = re.compile(call_of(name))
         for path, lines in self.sources:
             inside, heading = not path.endswith(".md"), ""
             for number, line in enumerate(lines):
@@ -426,6 +426,11 @@ class Examples:
         part = [line for line in lines[begin:end] if not line.startswith("```")]
         margin = min(len(line) - len(line.lstrip()) for line in part if line.strip())
         return [line[margin:] for line in part]
+
+
+def call_of(name):
+    """A pattern of a call of the function, or of the macro of the same name."""
+    return rf"(?<!\w)(?:{name}|{name.upper()})\("
 
 
 def matching(pattern):
@@ -514,7 +519,7 @@ class Site:
         """Lines of examples, and their places, until each name that can be called has one."""
         found = []
         for name in sorted(self.calls(contract), key=contract.names.index):
-            if any(re.search(r"(?<!\w)" + name + r"\(", line) for p in found for line in p[2]):
+            if any(re.search(call_of(name), line) for p in found for line in p[2]):
                 continue
             place = self.examples.find(name)
             if place:
