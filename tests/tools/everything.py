@@ -77,7 +77,7 @@ SETS = {
     "model-mutants": (*COMMON, "tests/model/*", *MODEL_LIB, *COUNTS),
     "sim": (*COMMON, "tests/sim/*"),
     "fault": (*COMMON, "tests/fault/*", "tests/lib/start_by_fork.h", "examples/*",
-              "!examples/gdb/*", "bench/*", "!*.md", *MEASURED),
+              "!examples/gdb/*", "!examples/packaging/*", "bench/*", "!*.md", *MEASURED),
     "fuzz": (*COMMON, "tests/fuzz/*", "tests/lib/*"),
     "mutants": (*SUITE, "tests/model/*", "tests/sim/*", "tests/mutate/*", *COUNTS,
                 *DEFECTS),
@@ -85,7 +85,8 @@ SETS = {
     "rows": (*BENCH, "tests/static/*", "examples/0*"),
     "tls": (*BENCH, "examples/adapters/*"),
     "coherence": (*BENCH, "tests/model/*", "tests/sim/*", *COUNTS, *DEFECTS),
-    "image": (*COMMON, "tests/image/*", "examples/*", "!examples/gdb/*", "!*.md"),
+    "image": (*COMMON, "tests/image/*", "examples/*", "!examples/gdb/*", "!examples/packaging/*",
+              "!*.md"),
 }
 SET_OF = (  # the first pattern that fits a target; others need all files
     ("model-mutants", "model-mutants"), ("model*", "model"), ("sim*", "sim"), ("fault*", "fault"),
