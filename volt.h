@@ -10486,11 +10486,15 @@ static uint32_t volt__due_batch_size(const volt__worker *w) {
     if (volt__has_overflowed(w)) room = room > VOLT_RING_CAP / 2 ? room - VOLT_RING_CAP / 2 : 0;
     return volt__min32(most, room + 1);
 }
-// Returns the number of polls until step 2 is due again for what it has left: a round of the ring,
-// or a quarter of one after an overflow, when it takes few at a time.
+static int volt__has_injected(const volt__worker *w) {
+    return !volt__injector_is_empty(&w->rt->injector) ||
+           (volt__has_inboxes(w->rt) && !volt__injector_is_empty(&w->inbox));
+}
+// Returns the number of polls until step 2 is due again: a round of the ring. After an overflow it
+// takes few at a time: then a quarter of a round, unless the overflow queue, of new tasks, is all.
 static uint32_t volt__due_again(const volt__worker *w) {
-    uint32_t len = volt__ring_len(&w->ring);
-    return volt__min32(w->inject_every, (volt__has_overflowed(w) ? len / 4 : len) + 1);
+    uint32_t n_parts = volt__has_overflowed(w) && volt__has_injected(w) ? 4 : 1;
+    return volt__min32(w->inject_every, volt__ring_len(&w->ring) / n_parts + 1);
 }
 // Pops the share of one of n_takers workers from an inbox or the injector, and adds the number of
 // tasks to *count. Returns the first task, or NULL if there is none; the others go into the ring.
@@ -10548,10 +10552,6 @@ static volt__task *volt__pop_due_source(volt__worker *w) {
     }
     return t;
 }
-static int volt__has_more_queued(const volt__worker *w) {
-    return !volt__overflow_is_empty(&w->overflow) || !volt__injector_is_empty(&w->rt->injector) ||
-           (volt__has_inboxes(w->rt) && !volt__injector_is_empty(&w->inbox));
-}
 
 // Steps 1 to 3, if due. Returns 0 if step 4 is next, or 1 if *t is the result: the next task, or
 // NULL if the carrier must leave the loop, because the quota of the guest's step is used up,
@@ -10568,7 +10568,8 @@ static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task
         w->inject_due = w->inject_every;
         *t = volt__pop_due_source(w);
         w->is_event_turn = *t && w->event_due == 0;
-        if (volt__has_more_queued(w)) w->inject_due = volt__due_again(w);
+        if (!volt__overflow_is_empty(&w->overflow) || volt__has_injected(w))
+            w->inject_due = volt__due_again(w);
         if (!volt__injector_is_empty(&w->bound)) // every other poll
             w->inject_due = volt__min32(w->inject_due, 2);
     }

@@ -566,7 +566,8 @@ TEST(due_source_takes_inbox_injector_and_overflow_in_turn) {
     CHECK(volt__pop_due_source(w) == placed[0] && volt__pop_due_source(w) == injected[0]);
     CHECK(volt__pop_due_source(w) == spilt[0] && volt__pop_due_source(w) == placed[1]);
     CHECK(volt__pop_due_source(w) == injected[1] && volt__pop_due_source(w) == spilt[1]);
-    CHECK(volt__has_more_queued(w) && volt__pop_due_source(w) == spilt[2]); // nothing else is there
+    CHECK(!volt__has_injected(w));
+    CHECK(volt__pop_due_source(w) == spilt[2]);
     end();
 }
 TEST(ring_that_overflowed_takes_queued_tasks_into_its_older_half_only) {
@@ -589,6 +590,20 @@ TEST(ring_that_overflowed_takes_queued_tasks_into_its_older_half_only) {
         CHECK_EQ(volt__due_again(w), 1 + (has_overflowed ? ring_len() / 4 : ring_len()));
         end();
     }
+}
+TEST(overflow_queue_alone_is_due_after_a_whole_round) {
+    begin(1);
+    w->inject_batch = VOLT_INJECT_BATCH - 1; // of a ring that has overflowed
+    w->inject_every = 255;
+    spill_half();
+    volt__ring_push(&w->ring, still_task(w));
+    CHECK(volt__has_overflowed(w) && !volt__overflow_is_empty(&w->overflow));
+    CHECK_EQ(volt__due_again(w), 1 + ring_len());
+    volt__chain c = no_chain();
+    volt__chain_push(&c, still_task(w));
+    volt__injector_push(&rt->injector, &c);
+    CHECK_EQ(volt__due_again(w), 1 + ring_len() / 4);
+    end();
 }
 TEST(aged_overflow_moves_to_injector_oldest_first) {
     begin(1);
