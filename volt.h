@@ -11666,8 +11666,9 @@ static inline int volt__budget_charge(volt_cx *cx) {
     cx->budget_--;
     return 1;
 }
-// Called where an await of arms or children begins, which charges no unit. Returns 1, or 0 if none
-// is left: it is then pending, and begins in the next poll. So a loop of such awaits ends its poll.
+// Called where an await of arms or children begins, which charges no unit, and before a try that
+// only the first poll of a leaf makes. Returns 1, or 0 if no unit is left: the await is then
+// pending, and begins in the next poll. So a loop of such awaits ends its poll.
 static inline int volt__budget_has_unit(volt_cx *cx) {
     if (VOLT__LIKELY(cx->budget_ > 0)) return 1;
     volt__budget_exhausted(cx);
@@ -15876,6 +15877,9 @@ VOLT_API volt_poll volt_file_open(volt_cx *cx, volt_file_op *op, const char *pat
 VOLT_API volt_poll volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *buf, size_t len,
                                    int64_t offset) {
     volt_file_op c;
+    const volt__node *node = cx->frame_;
+    // In the poll after this one it reads in place again; a leaf would go on with a job.
+    if (node && node->kind_ == VOLT__FRESH && !volt__budget_has_unit(cx)) return volt_pending();
     if (volt__leaf_is_fresh(cx)) {
         int64_t n = volt__file_read_cached(op, fd, buf, len, offset);
         if (n > 0) {
