@@ -15878,6 +15878,7 @@ VOLT_API volt_poll volt_file_pread(volt_cx *cx, volt_file_op *op, int fd, void *
                                    int64_t offset) {
     volt_file_op c;
     const volt__node *node = cx->frame_;
+    VOLT__EXPECT_CX(cx, cx->is_awaiting_, "wait called outside VOLT_AWAIT, after this line");
     // In the poll after this one it reads in place again; a leaf would go on with a job.
     if (node && node->kind_ == VOLT__FRESH && !volt__budget_has_unit(cx)) return volt_pending();
     if (volt__leaf_is_fresh(cx)) {

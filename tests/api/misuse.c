@@ -73,6 +73,21 @@ MISUSE(forgotten_await_of_send_is_caught,
     VOLT_END(0);
 }
 
+// A read without a unit of the budget begins in the next poll, and must look before that, too.
+MISUSE(forgotten_await_of_read_without_a_unit_is_caught, "wait called outside VOLT_AWAIT", {
+    volt_file_op op;
+    volt_sem sem;
+    char to;
+}) {
+    VOLT_BEGIN(cx, s);
+    while (cx->budget_ > 0) {
+        volt_sem_release(&s->sem, 1);
+        VOLT_AWAIT(volt_sem_acquire(cx, &s->sem, 1));
+    }
+    if (volt_is_pending(volt_file_pread(cx, &s->op, 0, &s->to, 1, 0))) s->to = 1;
+    VOLT_END(0);
+}
+
 // ---- timers
 
 // The timer of an await belongs to the task that awaits.

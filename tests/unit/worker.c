@@ -1002,18 +1002,20 @@ TEST(due_injector_is_served_before_due_events) {
         end();
     }
 }
-// An injector or inbox that has more is due again when every task in the ring has had a poll.
+// A queue that has more is due again when every task in the ring has had a poll.
+enum { INJECTED, PLACED, SPILT_OVER, SOURCES };
 TEST(source_that_has_more_is_due_again_after_one_round) {
-    for (int i = 0; i < 4; i++) {
-        int is_placed = i & 1, is_rare = i >> 1;
+    for (int i = 0; i < 2 * SOURCES; i++) {
+        int source = i % SOURCES, is_rare = i >= SOURCES;
         volt__chain c = no_chain();
         begin(2);
-        rt->cfg.placement = is_placed ? VOLT_PLACE_LEAST : VOLT_PLACE_SHARED;
+        rt->cfg.placement = source == PLACED ? VOLT_PLACE_LEAST : VOLT_PLACE_SHARED;
         for (int k = 0; k < 2; k++) volt__ring_push(&w->ring, still_task(w));
         volt__task *t, *first = still_task(w);
         volt__chain_push(&c, first);
         for (int k = 0; k < 200; k++) volt__chain_push(&c, still_task(w));
-        volt__injector_push(is_placed ? &w->inbox : &rt->injector, &c);
+        if (source == SPILT_OVER) volt__overflow_push(&w->overflow, &c);
+        else volt__injector_push(source == PLACED ? &w->inbox : &rt->injector, &c);
         w->countdown_from = w->countdown = w->inject_due = 0;
         w->inject_every = is_rare ? 2 : 255;
         w->event_due = 256;
