@@ -4,8 +4,9 @@
 #   awk -v part=head -f tests/lib/unit.awk volt.h    the same with a declaration in place of each body
 # A test includes the second one as "volt.h", with the implementation's private types, macros and
 # inline functions, and is linked with the first one. Functions begin at the left margin and end with
-# a brace there; inline functions stay as they are. Two objects are not functions; see `objects`.
-BEGIN { objects = "^static __thread volt__worker \\*volt__tls;|^static struct volt__lock_waiters [{]" }
+# a brace there; inline functions stay as they are. Objects that are not initialised become external
+# too; see `objects`.
+BEGIN { objects = "^static [a-z_ ]*\\*?volt__[a-z_]+;|^static struct volt__lock_waiters [{]" }
 
 /^#endif \/\/ VOLT_H/ {
     in_implementation = 1
