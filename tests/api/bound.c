@@ -249,16 +249,19 @@ static volt_poll spinner_run(volt_cx *cx, void *arg) {
 typedef struct {
     volt_frame frame;
     volt_group g;
-    int n_bound, n_free, is_over, i, rc;
-} balance;
+    int n_bound, n_free, has_begun, is_over, i, rc;
+} balance; // bound to worker 0
 enum { POLLS = 4000 };
 static volt_poll balance_run(volt_cx *cx, void *arg) {
     balance *b = (balance *)arg;
     VOLT_BEGIN(cx, b);
-    volt_spawn_options here = bound_to(cx->worker_->index), other = bound_to(1 - here.worker);
-    spinner spin = { .is_over = &b->is_over };
+    volt_spawn_options other = bound_to(1);
+    spinner spin = { .has_begun = &b->has_begun, .is_over = &b->is_over };
     CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, &other, &b->g, spinner_run, spin), 0);
+    // Before, worker 1 could steal tasks that are not bound, and then keep them.
+    while (!READ(b->has_begun)) VOLT_AWAIT(volt_yield(cx));
     for (b->i = 0; b->i < 60; b->i++) {
+        volt_spawn_options here = bound_to(0);
         counter c = { .count = b->i % 3 ? &b->n_free : &b->n_bound, .is_over = &b->is_over };
         CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, b->i % 3 ? NULL : &here, &b->g, counter_run, c), 0);
     }
@@ -279,7 +282,8 @@ TEST_OF_THREADS(bound_tasks_and_others_get_every_other_poll) {
     int64_t result = -1;
     volt_handle h;
     CHECK_EQ(volt_create(&c, &rt), 0);
-    CHECK_EQ(VOLT_RT_SPAWN(rt, &h, balance_run, b), 0);
+    volt_spawn_options here = bound_to(0);
+    CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, &here, &h, balance_run, b), 0);
     CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, &result), 0);
     CHECK_EQ(result, 0);
     destroy(rt);
