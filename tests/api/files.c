@@ -16,7 +16,9 @@ static int test_close(int fd);
 #include <sys/uio.h>
 // Reads in place: their number, the most bytes of one, and whether the file is a block device.
 static int n_in_place, most_in_place, is_block;
+#ifdef RWF_NOWAIT
 static ssize_t test_preadv2(int fd, const struct iovec *iov, int n, off_t at, int flags);
+#endif
 static int test_fstat(int fd, struct stat *st);
 #undef preadv2 // of tests/platform/old_kernel.h: here the kernel is played in another way
 #define pread test_pread
@@ -56,6 +58,7 @@ static ssize_t test_pwrite(int fd, const void *buf, size_t len, off_t at) {
     return is_interrupted() ? -1 : pwrite(fd, buf, some(len), at);
 }
 // The kernel itself gives the bytes, so that each of them counts as cached.
+#ifdef RWF_NOWAIT
 static ssize_t test_preadv2(int fd, const struct iovec *iov, int n, off_t at, int flags) {
     size_t len = iov[0].iov_len;
     (void)n, (void)flags;
@@ -63,6 +66,7 @@ static ssize_t test_preadv2(int fd, const struct iovec *iov, int n, off_t at, in
     if (most_in_place && len > (size_t)most_in_place) len = (size_t)most_in_place;
     return pread(fd, iov[0].iov_base, len, at);
 }
+#endif
 static int test_fstat(int fd, struct stat *st) {
     int rc = fstat(fd, st);
     if (is_block) {
