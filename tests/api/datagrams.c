@@ -103,6 +103,10 @@ ROOT_TEST_1(datagram_that_is_too_long_is_an_error_or_its_length, {
     CHECK(s->m.msg_flags & MSG_TRUNC);
     VOLT_AWAIT(s->rc, volt_sendmsg(cx, s->fd, &s->m, 0));
     CHECK_EQ(s->rc, -EDESTADDRREQ);
+    s->m.msg_name = s->buf; // too short for any family
+    s->m.msg_namelen = 1;
+    VOLT_AWAIT(s->rc, volt_sendmsg(cx, s->fd, &s->m, 0));
+    CHECK_EQ(s->rc, -EINVAL);
     volt_close(cx, s->fd);
     VOLT_AWAIT(s->rc, volt_recv(cx, -1, s->buf, 1, 0));
     CHECK_EQ(s->rc, -EBADF);

@@ -402,7 +402,7 @@ ROOT_TEST_1(resolve_of_a_number_that_is_no_port_gives_enoent, {
 }) {
     static const char *const wrong[] = { "65536", "4294967376", "99999999999999999999", "+80",
                                          "-1", " 80", "\t80" };
-    static const char *const right[] = { "0", "65535", "00080", "9pfs", "80a", "http" };
+    static const char *const right[] = { "0", "65535", "00080", "9pfs", "80a", "http", "\1" };
     VOLT_BEGIN(cx, s);
     reset_names();
     for (s->i = 0; s->i < 7; s->i++) {
@@ -410,7 +410,7 @@ ROOT_TEST_1(resolve_of_a_number_that_is_no_port_gives_enoent, {
         CHECK_EQ(s->rc, -ENOENT);
     }
     CHECK_EQ(names.n_calls, 0);
-    for (s->i = 0; s->i < 6; s->i++) { // the resolver of this test knows no services
+    for (s->i = 0; s->i < 7; s->i++) { // the resolver of this test knows no services
         VOLT_AWAIT(s->rc, volt_resolve(cx, &s->lookup, "3.test", right[s->i], &s->addr, 1));
         CHECK_EQ(s->rc, s->i < 3 ? 1 : -ENOENT);
         CHECK_EQ(names.n_calls, s->i + 1);

@@ -201,6 +201,9 @@ ROOT_TEST_ALL(process_start_that_fails_returns_the_error_and_leaves_nothing, {
     s->o.n_fds = 1;
     VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
     CHECK_EQ(s->rc, -EBADF);
+    s->pair.here = -1; // as of an open that failed
+    VOLT_AWAIT(s->rc, volt_process_start(cx, &s->p, &s->o));
+    CHECK_EQ(s->rc, -EBADF);
     // the child finds no number for its copies: neither for that of the report, nor for one more
     for (by_fork = 0; by_fork < 2; by_fork++) {
         s->limit = set_fd_limit(260);
@@ -1108,6 +1111,9 @@ static volt_poll break_pipes_on_all_workers(volt_cx *cx, void *arg) {
         VOLT_AWAIT(s->rc, volt_join(cx, &s->h));
         CHECK_EQ(s->rc, 0);
     }
+    CHECK_EQ(sigqueue(getpid(), SIGPIPE, (union sigval){ .sival_int = 5 }), 0); // not by a pipe
+    VOLT_AWAIT(s->rc, volt_signals_next(cx, s->fd, &s->info));
+    CHECK_EQ(s->rc, SIGPIPE);
     s->other = fork();
     if (s->other == 0) _exit(kill(getppid(), SIGPIPE));
     VOLT_AWAIT(s->rc, volt_signals_next(cx, s->fd, &s->info));

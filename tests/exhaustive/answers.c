@@ -1227,16 +1227,19 @@ TEST(sender_meets_receiver_of_select_that_also_reserves) {
 
 static full_listener listener;
 static int connecting; // the number of the socket
-static void begin_to_connect(void) {
-    begin();
-    full_listener_open(&listener);
+static void begin_to_connect_to(const volt_addr *to) {
     connecting = volt_sock_open(AF_INET, SOCK_STREAM, 0);
-    PENDING(volt_connect_on(cx_of(0), connecting, &listener.at));
+    PENDING(volt_connect_on(cx_of(0), connecting, to));
     volt__chain c;
     volt__fd *e = entry(connecting);
     volt__chain_init(&c);
     volt__fd_fire_all(e, &e->wr, VOLT__FIRED, &c);
     volt__store_rlx(&task->word, VOLT__REF | VOLT__RUNNING);
+}
+static void begin_to_connect(void) {
+    begin();
+    full_listener_open(&listener);
+    begin_to_connect_to(&listener.at);
 }
 static void end_to_connect(void) {
     volt_rt_close(rt, connecting);
@@ -1249,6 +1252,21 @@ TEST(interrupted_poll_does_not_end_a_connect) {
     PENDING(volt_connect_on(cx_of(0), connecting, &listener.at));
     GIVES(volt_connect_on(cancelled_cx(0), connecting, &listener.at), -ECANCELED);
     end_to_connect();
+}
+// The socket is writable before it connects, so the first look asks for a result: there is none.
+TEST(connect_succeeds_although_another_call_has_received_the_result) {
+    volt_addr a;
+    begin();
+    int lfd = open_listener();
+    CHECK_EQ(volt_local_addr(lfd, &a), 0);
+    ANSWERS(connect, EINPROGRESS, EALREADY);
+    begin_to_connect_to(&a);
+    check_all_given();
+    UNTIL(connect(connecting, volt__addr_sa(&a), a.len_) == 0);
+    GIVES(volt_connect_on(cx_of(0), connecting, &a), 0); // the kernel's answer is EISCONN
+    volt_rt_close(rt, connecting);
+    volt_rt_close(rt, lfd);
+    end();
 }
 static int one_way[2]; // a pipe, whose end for reads never has room
 static void reuse_its_number(void) {
