@@ -1259,9 +1259,11 @@ TEST(connect_succeeds_although_another_call_has_received_the_result) {
     begin();
     int lfd = open_listener();
     CHECK_EQ(volt_local_addr(lfd, &a), 0);
+    told_protocol = IPPROTO_TCP; // also in `make kernels`
     ANSWERS(connect, EINPROGRESS, EALREADY);
     begin_to_connect_to(&a);
     check_all_given();
+    told_protocol = 0;
     UNTIL(connect(connecting, volt__addr_sa(&a), a.len_) == 0);
     GIVES(volt_connect_on(cx_of(0), connecting, &a), 0); // the kernel's answer is EISCONN
     volt_rt_close(rt, connecting);
