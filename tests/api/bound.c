@@ -744,19 +744,19 @@ TEST(urgent_task_keeps_its_share_in_short_steps_of_a_guest) {
 TEST(urgent_task_of_a_plain_thread_runs_first_on_a_sleeping_worker) {
     enum { SLEEPERS = 40 };
     static int order[SLEEPERS + 1];
-    volt_rt *rt = NULL;
+    volt_rt *rt;
     volt_time nap = VOLT_MS(1);
-    int n = 0, n_ended = 0, n_polls = 0;
+    int n = 0, n_ended;
     // On a slow machine naps end in the step in which they begin: again, with longer ones.
-    for (; n_polls != SLEEPERS; nap *= 2) {
-        if (rt) destroy(rt);
+    for (;; nap *= 2) {
         rt = create_guest();
         n_ended = 0;
         for (int i = 0; i < SLEEPERS; i++)
             RT_SPAWN(rt, NULL, napper_run, (napper){ .d = nap, .n_ended = &n_ended });
-        n_polls = volt_rt_step(rt, 0);
+        if (volt_rt_step(rt, 0) == SLEEPERS) break;
+        destroy(rt);
     }
-    for (volt_time until = volt_now() + nap; volt_now() < until;) {}
+    for (volt_time until = volt_now() + 2 * nap; volt_now() < until;) {}
     entrant e = { .order = order, .n = &n, .number = 1, .n_polls = 1 };
     CHECK_EQ(VOLT_RT_SPAWN_WITH(rt, &urgent, NULL, entrant_run, e), 0);
     CHECK_EQ(volt_rt_step(rt, 1), 1);

@@ -726,10 +726,15 @@ typedef struct {
     volt_frame frame;
     const int *go_on;
     int *has_begun;
+    const char *later_name; // after its first wait; or NULL: it does not wait
 } blocker;
 static volt_poll blocker_run(volt_cx *cx, void *arg) {
     blocker *b = (blocker *)arg;
     VOLT_BEGIN(cx, b);
+    if (b->later_name) {
+        VOLT_AWAIT(volt_yield(cx));
+        volt_name(cx, b->later_name);
+    }
     COUNT(*b->has_begun);
     while (!READ(*b->go_on)) sched_yield();
     VOLT_END(0);
@@ -763,21 +768,13 @@ TEST_OF_THREADS(dump_shows_no_line_of_task_before_its_first_wait) {
     drop(&s);
     destroy(rt);
 }
-static volt_poll renamed_later_run(volt_cx *cx, void *arg) {
-    blocker *b = (blocker *)arg;
-    VOLT_BEGIN(cx, b);
-    VOLT_AWAIT(volt_yield(cx));
-    volt_name(cx, "renamed later");
-    COUNT(*b->has_begun);
-    while (!READ(*b->go_on)) sched_yield();
-    VOLT_END(0);
-}
 TEST_OF_THREADS(new_name_keeps_line_of_last_wait) {
     volt_rt *rt = create_on(1);
     sink s = { .text = NULL };
     char line[256];
     int go_on = 0, has_begun = 0;
-    RT_SPAWN(rt, NULL, renamed_later_run, (blocker){ .go_on = &go_on, .has_begun = &has_begun });
+    blocker b = { .go_on = &go_on, .has_begun = &has_begun, .later_name = "renamed later" };
+    RT_SPAWN(rt, NULL, blocker_run, b);
     UNTIL(READ(has_begun));
     dump(rt, &s, 0);
     line_of(&s, " renamed later, ", line, sizeof line);

@@ -445,10 +445,9 @@ TEST(all_of_128_workers_get_work) {
 
 // ---- spawns from outside, with workers that park in between
 
-static int flood_size(void) { return test_is_long() ? 200000 : 50000; }
 typedef struct {
     volt_rt *rt;
-    int n_ended;
+    int size, n_ended;
     size_t sum; // modulo a word
 } flood;
 typedef struct {
@@ -467,10 +466,9 @@ static volt_poll drop_run(volt_cx *cx, void *arg) {
 // park; a few large bursts make up the number.
 static void *flooder(void *arg) {
     flood *f = arg;
-    const int size = flood_size();
-    for (int n = 0; n < size;) {
+    for (int n = 0; n < f->size;) {
         int burst = 1 << (RANDOM_BELOW(64) ? RANDOM_BELOW(3) : 10);
-        for (; burst > 0 && n < size; burst--, n++)
+        for (; burst > 0 && n < f->size; burst--, n++)
             RT_SPAWN(f->rt, NULL, drop_run, (drop){ .flood = f, .value = (size_t)n });
         for (uint64_t spin = RANDOM_BELOW(400); spin > 0; spin--) VOLT_CPU_RELAX();
         UNTIL(READ(f->n_ended) == n);
@@ -480,8 +478,8 @@ static void *flooder(void *arg) {
 static void check_flood(uint32_t workers, uint32_t watch_us) {
     volt_config c = test_config(workers);
     c.watchdog_us = watch_us;
-    flood f = { .rt = create_with(&c) };
-    const int size = flood_size();
+    const int size = test_is_long() ? 200000 : 50000;
+    flood f = { .rt = create_with(&c), .size = size };
     join_thread(start_thread(flooder, &f));
     UNTIL(READ(f.n_ended) == size);
     CHECK_EQ(f.sum, (size_t)((uint64_t)size * (uint64_t)(size - 1) / 2)); // each once
