@@ -60,8 +60,9 @@ COMMON = ("volt.h", "Makefile", "*.mk", "!tests/static/compile/check.mk",
           "!tests/adapters/adapters.mk", "!tests/projects/projects.mk", "!examples/packaging/*")
 SUITE = (*COMMON, "tests/*", "examples/*", "!tests/model/*", "!tests/sim/*", "!tests/mutate/*",
          "!tests/README.md", "!tests/tools/*", "!tests/adapters/*", "!tests/projects/*",
-         "!tests/image/*", "!examples/programs/*", "!examples/adapters/*", "!examples/projects/*",
-         "!examples/packaging/*", "!examples/gdb/*", "!examples/README.md", *COMMON)
+         "!tests/image/*", "!tests/static/size*", "!examples/programs/*", "!examples/adapters/*",
+         "!examples/projects/*", "!examples/packaging/*", "!examples/gdb/*", "!examples/README.md",
+         *COMMON)
 # without the measurements beside peers, which no program of bench reads
 MEASURED = ("!bench/results/results.json", "!bench/results/speed.svg")
 COUNTS = ("!tests/model/expected.txt",)  # which only `make model` compares
