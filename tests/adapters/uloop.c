@@ -362,7 +362,9 @@ static void on_end_destroy(volt_uloop *u) {
     uloop_end();
 }
 static int begin_end(void) {
-    CHECK_EQ(volt_shutdown(h.rt, 0), 1); // there is no task, but the end is yet to be noticed
+    // There is no task. The step that the call makes stops the guest, or a later one does.
+    int left = volt_shutdown(h.rt, 0);
+    CHECK(left == 0 || left == 1);
     return 0;
 }
 TEST(runtime_and_guest_may_be_gone_when_the_last_call_returns) {
