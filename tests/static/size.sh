@@ -3,9 +3,9 @@
 # The size of volt.h: text + data at -Os without debug checks, for each compiler named, as a table
 # for bench/README.md: the whole implementation, and programs without unused functions; a second
 # table of the whole without each part that a macro leaves out; and the time that the host's
-# compiler takes to read the header without the implementation. Fails where Thumb-2
-# takes more than 100 KiB for all, or the code alone more than 30 KiB of the plain echo server, or 22
-# of its form with one thread. The constants, which `text` counts too, are another 4 to 5 %.
+# compiler takes to read the header without the implementation. Fails where Thumb-2 takes more than
+# 100 KiB for all, or more than 30 for the code alone of the plain echo server, or 22 for that of
+# its form with one thread. The constants, which `text` counts too, are another 4 to 5 %.
 # `make size` runs it:
 #   size.sh DIR NAME=COMMAND...     a missing command is named, and the script fails
 set -u
@@ -63,7 +63,8 @@ limit() {
     echo "$@" | awk '{
         n = split($1 + $2 " 102400 " $4 " 30720 " $5 " 22528", most, " ")
         for (i = 1; i < n; i += 2)
-            if (most[i] + 0 > most[i + 1] + 0) bad = bad " " most[i] " bytes, more than " most[i + 1]
+            if (most[i] + 0 > most[i + 1] + 0)
+                bad = bad " " most[i] " bytes, more than " most[i + 1]
         if (bad) print bad
         exit bad != "" }' || rc=1
 }
