@@ -4055,12 +4055,24 @@ static volt_time volt__test_clock_now(void); // below
 #  endif
 #endif
 
+// For short functions with several callers, which GCC would copy into each at -Os, too: it takes
+// 64-bit arithmetic for one instruction, also on a 32-bit processor, and an access to errno for a
+// load.
+#ifdef __OPTIMIZE_SIZE__
+#  define VOLT__SMALL __attribute__((noinline))
+#else
+#  define VOLT__SMALL inline
+#endif
 #define VOLT__ALIGN(n_) __attribute__((aligned(n_)))
 #define VOLT__LIKELY(c_) __builtin_expect(!!(c_), 1)
 #define VOLT__UNLIKELY(c_) __builtin_expect(!!(c_), 0)
 #define VOLT__CONTAINER(type_, member_, p_) \
     ((type_ *)(void *)((char *)(p_) - offsetof(type_, member_)))
 
+// Returns the result of a system call, or -errno if it has failed.
+static __attribute__((unused)) VOLT__SMALL int volt__sys_result(int rc) {
+    return rc < 0 ? -errno : rc;
+}
 static int64_t volt__sys_now(void) {
     struct timespec t;
     VOLT_SYS(clock_gettime, CLOCK_MONOTONIC, &t);
@@ -4085,7 +4097,7 @@ static int volt__sys_set_flags(int fd) {
 // Returns a non-blocking eventfd, or -errno.
 static int volt__sys_eventfd(void) {
     int fd = VOLT_SYS(eventfd, 0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (fd >= 0 || !volt__sys_is_unsupported(errno)) return fd < 0 ? -errno : fd;
+    if (fd >= 0 || !volt__sys_is_unsupported(errno)) return volt__sys_result(fd);
     return volt__sys_set_flags(VOLT_SYS(eventfd, 0, 0));
 }
 
@@ -4175,8 +4187,7 @@ static __attribute__((unused)) int volt__sys_epoll_wait(int ep, struct epoll_eve
         if (rc >= 0 || errno == EINTR) return rc < 0 ? -EINTR : rc;
     }
 #endif
-    rc = VOLT_SYS(epoll_wait, ep, ev, n, volt__epoll_ms(timeout_ns));
-    return rc < 0 ? -errno : rc;
+    return volt__sys_result(VOLT_SYS(epoll_wait, ep, ev, n, volt__epoll_ms(timeout_ns)));
 }
 
 static __attribute__((unused)) uint64_t volt__sys_random(void) {
@@ -4254,32 +4265,6 @@ static int volt__sys_accept(int fd, volt_addr *peer_or_null) {
     peer.len_ = len < sizeof peer.sa_ ? len : (uint32_t)sizeof peer.sa_;
     *peer_or_null = peer;
     return rc;
-}
-#ifdef __O_DIRECT // packet mode, on a pipe; O_DIRECT itself is defined only with _GNU_SOURCE
-#  define VOLT__O_PACKETS __O_DIRECT
-#elif defined(O_DIRECT)
-#  define VOLT__O_PACKETS O_DIRECT
-#else
-#  define VOLT__O_PACKETS 0
-#endif
-// Opens the terminal or pipe behind fd once more, with the access mode of `mode`. O_NONBLOCK is a
-// flag of the file description, which other processes may share; the new description is our own.
-// The new number is never 0, 1 or 2: the program may have closed those, and they must not become
-// this file. Returns the new descriptor, or < 0.
-static int volt__sys_reopen(int fd, int mode) {
-    char path[32] = "/proc/self/fd/";
-    size_t at = strlen(path), digits = 1;
-    for (int x = fd; x >= 10; x /= 10) digits++;
-    path[at + digits] = 0;
-    for (size_t i = digits; i-- > 0; fd /= 10) path[at + i] = (char)('0' + fd % 10);
-    int flags = (mode & (O_ACCMODE | VOLT__O_PACKETS)) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, own;
-    do own = VOLT_SYS(open, path, flags);
-    while (own < 0 && errno == EINTR);
-    if (own < 0 || own > STDERR_FILENO) return own;
-    int low = own;
-    own = VOLT_SYS(fcntl, low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    VOLT_SYS(close, low);
-    return own;
 }
 #endif
 // The two calls around a write by a thread whose signal mask is the application's. The first blocks
@@ -4787,10 +4772,10 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 //  [H1]  carrier release: store           carrier acquire: load          the whole worker        MP
 //  [H2]  end of a thread, close: stores   close, destroy: loads          "no thread is left"     MP
 //  [H3]  block in place: count add, sub   block in place: count add      nothing; which is last  RC
-#ifndef VOLT_SINGLE_THREAD
 // Orders the compiler only. Where >>locks uses it, membarrier(2) on the other side orders the
-// processor.
-#  define volt__fence_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+// processor, or the other side is a signal handler of the same thread.
+#define volt__fence_compiler() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+#ifndef VOLT_SINGLE_THREAD
 #  define volt__load_rlx(p_) __atomic_load_n((p_), __ATOMIC_RELAXED)
 #  define volt__load_acq(p_) __atomic_load_n((p_), __ATOMIC_ACQUIRE)
 #  define volt__store_rlx(p_, v_) __atomic_store_n((p_), (v_), __ATOMIC_RELAXED)
@@ -4915,12 +4900,12 @@ static inline int volt__highest_bit(uint64_t x) {
 }
 static inline uint32_t volt__min32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t volt__max32(uint32_t a, uint32_t b) { return a > b ? a : b; }
-static inline uint32_t volt__clamp32(int64_t x, uint32_t low, uint32_t high) {
+static VOLT__SMALL uint32_t volt__clamp32(int64_t x, uint32_t low, uint32_t high) {
     VOLT_ASSERT(low <= high);
     return x < low ? low : x > high ? high : (uint32_t)x;
 }
 // Returns x + y, or VOLT_NEVER if the sum would exceed that. y >= 0.
-static inline volt_time volt__time_add(volt_time x, volt_time y) {
+static VOLT__SMALL volt_time volt__time_add(volt_time x, volt_time y) {
     VOLT_ASSERT(y >= 0);
     return x > VOLT_NEVER - y ? VOLT_NEVER : x + y;
 }
@@ -4947,6 +4932,16 @@ static int64_t volt__time_left(volt_time at) {
 // The same for the deadline of a thread.
 static int64_t volt__thread_time_left(volt_time at) {
     return at == VOLT_NEVER ? -1 : volt__time_between(VOLT_REAL_NS(), at);
+}
+
+// Writes n in decimal digits, and a 0 behind them.
+static void volt__put_number(char *to, uint64_t n) {
+    char digits[20];
+    size_t at = sizeof digits;
+    do digits[--at] = (char)('0' + n % 10);
+    while ((n /= 10) != 0);
+    memcpy(to, digits + at, sizeof digits - at);
+    to[sizeof digits - at] = 0;
 }
 
 // xorshift64+ on two 32-bit halves, with shifts 17, 7 and 16. The halves are never both zero.
@@ -5145,23 +5140,38 @@ VOLT_API volt_time volt_now(void) { return VOLT_NOW_NS(); }
 //   parker       waited for by one thread, set by another one
 // The store that frees a lock or sets a parker is the last access to the object, since the next
 // holder, or the thread that waited, may free its memory. A later wake-up uses only the address.
-// Under VOLT_SINGLE_THREAD a futex lock is a plain flag, and a parker never sleeps.
+// Under VOLT_SINGLE_THREAD a futex lock is a plain flag, which only debug builds have, and a parker
+// never sleeps. A kept lock is a flag in release builds, too, since a signal handler, or a function
+// that its holder calls, may find it held.
 #ifdef VOLT_SINGLE_THREAD
-static inline int volt__try_lock(uint32_t *lock) {
+static inline int volt__try_lock_kept(uint32_t *lock) {
     uint32_t before = *lock;
     *lock = 1;
+    volt__fence_compiler(); // a signal handler finds the lock held before what it guards changes
     return before == 0;
 }
-static inline int volt__lock_until(uint32_t *lock, int64_t deadline) {
-    (void)deadline;
-    return volt__try_lock(lock);
-}
-static inline void volt__lock(uint32_t *lock) {
-    int is_free = volt__try_lock(lock);
+static inline void volt__lock_kept(uint32_t *lock) {
+    int is_free = volt__try_lock_kept(lock);
     VOLT_ASSERT(is_free); // no application code runs under a lock that it could take
     (void)is_free;
 }
-static inline void volt__unlock(uint32_t *lock) { *lock = 0; }
+static inline void volt__unlock_kept(uint32_t *lock) {
+    volt__fence_compiler();
+    *lock = 0;
+}
+static inline int volt__lock_until_kept(uint32_t *lock, int64_t deadline) {
+    (void)deadline;
+    return volt__try_lock_kept(lock);
+}
+static inline int volt__try_lock(uint32_t *lock) {
+    return !VOLT_DEBUG || volt__try_lock_kept(lock);
+}
+static inline void volt__lock(uint32_t *lock) {
+    if (VOLT_DEBUG) volt__lock_kept(lock);
+}
+static inline void volt__unlock(uint32_t *lock) {
+    if (VOLT_DEBUG) volt__unlock_kept(lock);
+}
 static inline void volt__fence_light(const uint32_t *word) { (void)word; }
 static inline void volt__fence_heavy(const uint32_t *word) { (void)word; }
 #else
@@ -5293,6 +5303,10 @@ static inline void volt__unlock(uint32_t *lock) {
     }
     volt__unlock_slow(lock, was);
 }
+#  define volt__lock_kept volt__lock
+#  define volt__lock_until_kept volt__lock_until
+#  define volt__try_lock_kept volt__try_lock
+#  define volt__unlock_kept volt__unlock
 #endif
 
 // ---- biased lock: its owner takes it often, another thread rarely
@@ -5481,6 +5495,13 @@ struct volt__heap {
     VOLT__ALIGN(VOLT__CACHE_LINE) volt__task *remote; // any, rmw [M1]: list; owner takes all
 };
 
+// Returns a block of zeros, or NULL if out of memory. Calls a hook: called without a lock.
+static void *volt__alloc_zeroed(const volt_allocator *a, size_t size, size_t align) {
+    void *block = a->alloc(a->user, size, align);
+    if (block) memset(block, 0, size);
+    return block;
+}
+
 // The state of a free slot is poisoned, so the address sanitizer reports accesses to a freed task.
 // The header stays accessible, for walkers and free lists.
 #if defined(__SANITIZE_ADDRESS__)
@@ -5572,7 +5593,7 @@ static void volt__partial_unlink(volt__class *c, volt__slab *s) {
     if (s->next) s->next->prev = s->prev;
 }
 
-static void volt__empty_push(volt__class *c, volt__slab *s) {
+static VOLT__SMALL void volt__empty_push(volt__class *c, volt__slab *s) {
     VOLT_ASSERT(s->state == VOLT__SLAB_FULL && s->used == 0);
     s->next = c->empty;
     c->empty = s;
@@ -5604,22 +5625,22 @@ static volt__slab *volt__slab_create(volt__heap *h, uint32_t cls, uint32_t slot_
     s->cap = (uint32_t)((bytes - VOLT__SLAB_HEAD) / slot_size);
     VOLT_ASSERT(s->cap > 0 && s->state == VOLT__SLAB_FULL);
     s->bytes = bytes;
-    volt__lock(&all->lock);
+    volt__lock_kept(&all->lock);
     s->serial = ++all->n_created;
     s->all_next = all->first;
     if (s->all_next) s->all_next->all_prev = s;
     all->first = s;
-    volt__unlock(&all->lock);
+    volt__unlock_kept(&all->lock);
     return s;
 }
 static void volt__slab_destroy(volt__slab *s) {
     volt__slabs *all = s->heap->slabs;
-    volt__lock(&all->lock);
+    volt__lock_kept(&all->lock);
     all->n_destroyed++;
     if (s->all_prev) s->all_prev->all_next = s->all_next;
     else all->first = s->all_next;
     if (s->all_next) s->all_next->all_prev = s->all_prev;
-    volt__unlock(&all->lock);
+    volt__unlock_kept(&all->lock);
     VOLT__UNPOISON(s, s->bytes);
     all->alloc.free(all->alloc.user, s, s->bytes);
 }
@@ -5817,25 +5838,34 @@ static volt__task *volt__heap_alloc_large(volt__heap *h, size_t size) {
     s->used = 1;
     return volt__slab_alloc(s);
 }
-// Allocates a slot of at least `size` bytes, header included. Its word has no references; all else
-// is undefined. Returns NULL if out of memory. Called by the owner, a worker, without a lock.
-static volt__task *volt__heap_alloc(volt__heap *h, size_t size) {
-    if (size > VOLT_SLAB_SIZE / 8) {
-        volt__heap_drain(h); // destroys large slabs whose slots other threads have freed
-        return volt__heap_alloc_large(h, size);
+// Takes a slot of class `cls`. Returns NULL if the heap has none. Class VOLT__CLASSES stands for
+// large slabs, which are not used again: those whose slots other threads have freed go to *dead.
+static volt__task *volt__heap_take(volt__heap *h, uint32_t cls, volt__slab **dead) {
+    if (cls == VOLT__CLASSES) {
+        volt__heap_collect(h, dead);
+        return NULL;
     }
-    uint32_t cls = volt__class_of(size);
-    VOLT_ASSERT(cls < VOLT__CLASSES && volt__class_size(cls) >= size);
-    volt__class *c = &h->cls[cls];
+    volt__task *t = volt__class_alloc(&h->cls[cls]);
+    return t ? t : volt__heap_refill(h, cls, dead);
+}
+// Allocates a slot of at least `size` bytes, header included. Its word has no references; all else
+// is undefined. Returns NULL if out of memory. Called without a lock: by the owner, a worker; or
+// for an outside heap, whose lock it takes, by any other thread.
+static volt__task *volt__heap_alloc(volt__heap *h, size_t size, int is_outside) {
+    uint32_t cls = size > VOLT_SLAB_SIZE / 8 ? VOLT__CLASSES : volt__class_of(size);
+    volt__slab *fresh = NULL;
+    VOLT_ASSERT(cls == VOLT__CLASSES || volt__class_size(cls) >= size);
     for (;;) {
-        volt__slab *dead = NULL, *s;
-        volt__task *t = volt__class_alloc(c);
-        if (!t) t = volt__heap_refill(h, cls, &dead);
+        volt__slab *dead = NULL;
+        if (is_outside) volt__lock(&h->lock);
+        if (fresh) volt__empty_push(&h->cls[cls], fresh);
+        volt__task *t = volt__heap_take(h, cls, &dead);
+        if (is_outside) volt__unlock(&h->lock);
         volt__slabs_reap(dead);
         if (t) return t;
-        s = volt__slab_create(h, cls, volt__class_size(cls)); // its hook may free or take slots
-        if (!s) return NULL;
-        volt__empty_push(c, s);
+        if (cls == VOLT__CLASSES) return volt__heap_alloc_large(h, size);
+        fresh = volt__slab_create(h, cls, volt__class_size(cls)); // its hook may free or take slots
+        if (!fresh) return NULL;
     }
 }
 // The fast path of volt__heap_alloc, for sizes within the classes. Takes a freed slot of the
@@ -5849,34 +5879,6 @@ static inline volt__task *volt__heap_alloc_fast(volt__heap *h, size_t size) {
     s->free = t->next;
     VOLT__UNPOISON(t + 1, s->slot_size - sizeof *t);
     return t;
-}
-// The same as volt__heap_alloc, but for an outside heap, whose lock it takes. Called by threads
-// that are not workers of the runtime.
-static volt__task *volt__heap_alloc_shared(volt__heap *h, size_t size) {
-    if (size > VOLT_SLAB_SIZE / 8) {
-        volt__slab *large = NULL;
-        volt__lock(&h->lock);
-        volt__heap_collect(h, &large);
-        volt__unlock(&h->lock);
-        volt__slabs_reap(large);
-        return volt__heap_alloc_large(h, size);
-    }
-    uint32_t cls = volt__class_of(size);
-    for (;;) {
-        volt__slab *dead = NULL, *s;
-        volt__lock(&h->lock);
-        volt__class *c = &h->cls[cls];
-        volt__task *t = volt__class_alloc(c);
-        if (!t) t = volt__heap_refill(h, cls, &dead);
-        volt__unlock(&h->lock);
-        volt__slabs_reap(dead);
-        if (t) return t;
-        s = volt__slab_create(h, cls, volt__class_size(cls));
-        if (!s) return NULL;
-        volt__lock(&h->lock);
-        volt__empty_push(c, s);
-        volt__unlock(&h->lock);
-    }
 }
 
 // Destroys all slabs, even those with live tasks. Called once no other thread uses them, and before
@@ -6087,7 +6089,7 @@ static inline int volt__overflow_is_empty(const volt__overflow *overflow) {
     return volt__load_acq(&overflow->len) == 0; // [Q3] a task that is counted can be popped
 }
 // Returns batch i, counted from the oldest. Called under lock.
-static volt__chain *volt__overflow_batch(volt__overflow *overflow, uint32_t i) {
+static VOLT__SMALL volt__chain *volt__overflow_batch(volt__overflow *overflow, uint32_t i) {
     return &overflow->batch[(overflow->oldest + i) & (VOLT_OVERFLOW_CAP - 1)];
 }
 static void volt__overflow_drop_oldest(volt__overflow *overflow) {
@@ -6550,12 +6552,12 @@ static int volt__task_try_retain(volt__task *t) {
 // free (no references in its word), and a live task may end during the call, so fn must not write
 // to a task that it has not retained. Called by any thread.
 static void volt__slabs_walk(volt__slabs *all, void (*fn)(void *arg, volt__task *t), void *arg) {
-    volt__lock(&all->lock);
+    volt__lock_kept(&all->lock);
     for (volt__slab *s = all->first; s; s = s->all_next) {
         uint32_t n = volt__load_acq(&s->carved); // [M2] with carve
         for (uint32_t i = 0; i < n; i++) fn(arg, volt__slab_slot(s, i));
     }
-    volt__unlock(&all->lock);
+    volt__unlock_kept(&all->lock);
 }
 
 //==================================================================================================
@@ -6665,7 +6667,7 @@ typedef struct volt__wheel {
 } volt__wheel;
 
 // Returns the slot of a tick in a level.
-static inline uint32_t volt__wheel_pos(uint64_t tick, uint32_t level) {
+static VOLT__SMALL uint32_t volt__wheel_pos(uint64_t tick, uint32_t level) {
     return (uint32_t)(tick >> (level * VOLT_WHEEL_BITS)) & VOLT__WHEEL_MASK;
 }
 static inline int volt__wheel_is_empty(const volt__wheel *w) {
@@ -6907,10 +6909,10 @@ typedef struct volt__fd_dir {
     volt__fd *page[VOLT__FD_DIR]; // any, set once [F1]
 } volt__fd_dir;
 typedef struct volt__fds {
-    volt__fd_dir *dir[VOLT__FD_ROOT]; // any, set once [F1]
     volt_allocator alloc;
-    uint32_t n_reactors;  // once: those of the first n_reactors workers serve descriptors
-    int *epfd;            // by worker; set before this worker, and any of a higher index, runs
+    uint32_t n_reactors; // once: those of the first n_reactors workers serve descriptors
+    int *epfd;           // by worker; set before this worker, and any of a higher index, runs
+    volt__fd_dir *dir[VOLT__FD_ROOT]; // any, set once [F1]
     uint32_t toggle_lock; // serializes the calls on TOGGLED descriptors
 } volt__fds;
 
@@ -6918,9 +6920,8 @@ typedef struct volt__fds {
 // winner's. No lock is held, because the allocator is user code. Returns NULL if out of memory.
 static __attribute__((noinline)) void *volt__fds_make_page(volt__fds *f, void **slot, size_t size) {
     void *current = NULL;
-    void *fresh = f->alloc.alloc(f->alloc.user, size, VOLT__CACHE_LINE);
+    void *fresh = volt__alloc_zeroed(&f->alloc, size, VOLT__CACHE_LINE);
     if (!fresh) return NULL;
-    memset(fresh, 0, size);
     if (volt__cas_acq_rel(slot, &current, fresh)) return fresh; // [F1] with page, lookup
     f->alloc.free(f->alloc.user, fresh, size);
     return current;
@@ -6956,9 +6957,8 @@ static int volt__fd_lookup_error(int fd) {
 static int volt__fds_init(volt__fds *f, const volt_config *c) {
     f->alloc = c->alloc;
     f->n_reactors = c->reactors;
-    void *epfd = f->alloc.alloc(f->alloc.user, sizeof(int) * c->workers, VOLT__CACHE_LINE);
-    f->epfd = (int *)epfd;
-    return epfd ? 0 : -ENOMEM;
+    f->epfd = (int *)volt__alloc_zeroed(&f->alloc, sizeof(int) * c->workers, VOLT__CACHE_LINE);
+    return f->epfd ? 0 : -ENOMEM;
 }
 // Called before the worker of that reactor runs.
 static void volt__fds_attach(volt__fds *f, uint32_t reactor, int epfd) { f->epfd[reactor] = epfd; }
@@ -7190,7 +7190,7 @@ static int volt__fd_is_known_mapped(const volt__fd *e, const char *buf, size_t d
 }
 // Returns 1 if a short transfer has emptied the socket: no event has come since `seq` was read, and
 // no sticky event is pending, which no further edge would report. Called under lock.
-static int volt__fd_is_emptied(const volt__fd *e, uint32_t seq) {
+static VOLT__SMALL int volt__fd_is_emptied(const volt__fd *e, uint32_t seq) {
     return e->seq == seq && !e->sticky && e->mode == VOLT__MODE_EDGE;
 }
 // Called after a short read or write of a stream socket. Clears the ready bit, which saves the
@@ -7400,6 +7400,29 @@ static int volt__fd_is_alias(const struct stat *st) {
                                     st->st_rdev == makedev(5, 1) || st->st_rdev == makedev(4, 0));
 }
 static int volt__is_disk(mode_t mode) { return S_ISREG(mode) || S_ISDIR(mode) || S_ISBLK(mode); }
+#ifdef __O_DIRECT // packet mode, on a pipe; O_DIRECT itself is defined only with _GNU_SOURCE
+#  define VOLT__O_PACKETS __O_DIRECT
+#elif defined(O_DIRECT)
+#  define VOLT__O_PACKETS O_DIRECT
+#else
+#  define VOLT__O_PACKETS 0
+#endif
+// Opens the terminal or pipe behind fd once more, with the access mode of `mode`. O_NONBLOCK is a
+// flag of the file description, which other processes may share; the new description is our own.
+// The new number is never 0, 1 or 2: the program may have closed those, and they must not become
+// this file. Returns the new descriptor, or < 0.
+static int volt__fd_reopen(int fd, int mode) {
+    char path[40] = "/proc/self/fd/";
+    volt__put_number(path + strlen(path), (uint64_t)fd);
+    int flags = (mode & (O_ACCMODE | VOLT__O_PACKETS)) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, own;
+    do own = VOLT_SYS(open, path, flags);
+    while (own < 0 && errno == EINTR);
+    if (own < 0 || own > STDERR_FILENO) return own;
+    int low = own;
+    own = VOLT_SYS(fcntl, low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    VOLT_SYS(close, low);
+    return own;
+}
 // Makes a file that is no socket non-blocking. If shared, it is reopened, or else each call toggles
 // it. Disk files stay as they are. Returns flags or -errno. Called under lock.
 static int volt__fd_make_nonblocking(volt__fd *e, int fd, int mode) {
@@ -7408,9 +7431,9 @@ static int volt__fd_make_nonblocking(volt__fd *e, int fd, int mode) {
     if (volt__is_disk(st.st_mode)) return VOLT__FD_DISK;
     if (!volt__fd_is_shared(fd, &st, mode)) {
         if (mode & O_NONBLOCK) return 0;
-        return VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK) < 0 ? -errno : 0;
+        return volt__sys_result(VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK));
     }
-    int reopened_fd = volt__fd_is_alias(&st) ? -1 : volt__sys_reopen(fd, mode);
+    int reopened_fd = volt__fd_is_alias(&st) ? -1 : volt__fd_reopen(fd, mode);
     if (reopened_fd < 0) return VOLT__FD_TOGGLED; // an alias, no /proc, or another user's terminal
     e->reopened_fd = reopened_fd;
     return VOLT__FD_REOPENED;
@@ -7489,7 +7512,7 @@ static int volt__reactor_add(volt__reactor *r, int fd, uint32_t events, uint64_t
     memset(&ev, 0, sizeof ev);
     ev.events = events;
     ev.data.u64 = epoll_data;
-    return VOLT_SYS(epoll_ctl, r->epfd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+    return volt__sys_result(VOLT_SYS(epoll_ctl, r->epfd, EPOLL_CTL_ADD, fd, &ev));
 }
 static void volt__reactor_deinit(volt__reactor *r) {
     if (r->timer_fd >= 0) VOLT_SYS(close, r->timer_fd);
@@ -7532,7 +7555,7 @@ static int volt__reactor_init(volt__reactor *r, uint32_t index, int watchdog_fd)
 
 static int volt__timer_fd_open(void) {
     int fd = VOLT_SYS(timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    return fd < 0 ? -errno : fd;
+    return volt__sys_result(fd);
 }
 // Sets the timer to expire in `left` ns; < 0: never. An earlier expiry that was not read is
 // dropped.
@@ -7647,25 +7670,32 @@ static void volt__idle_init(volt__idle *idle, uint32_t n_workers) {
     memset(idle, 0, sizeof *idle);
     idle->n_words = (n_workers + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS;
 }
+// With one word these are constants, or for one worker most of them.
+static inline uint32_t volt__idle_n_words(const volt__idle *idle) {
+    return VOLT__IDLE_WORDS == 1 ? 1 : idle->n_words;
+}
+static inline uint32_t volt__idle_word(uint32_t worker) {
+    return VOLT__IDLE_WORDS == 1 ? 0 : worker / VOLT__IDLE_BITS;
+}
 static inline uintptr_t volt__idle_bit(uint32_t worker) {
-    return (uintptr_t)1 << worker % VOLT__IDLE_BITS;
+    return VOLT_MAX_WORKERS == 1 ? 1 : (uintptr_t)1 << worker % VOLT__IDLE_BITS;
 }
 static inline int volt__idle_is_parked(const volt__idle *idle, uint32_t worker) {
     // [I3] bound push: of a guest that parks while it is drained, the cleared mark is seen as well
-    return (volt__load_acq(&idle->parked[worker / VOLT__IDLE_BITS]) & volt__idle_bit(worker)) != 0;
+    return (volt__load_acq(&idle->parked[volt__idle_word(worker)]) & volt__idle_bit(worker)) != 0;
 }
 static inline int volt__idle_has_parked(const volt__idle *idle) {
     uintptr_t any = 0;
     // rlx: ordered by [I1] in claim; elsewhere a hint
-    for (uint32_t i = 0; i < idle->n_words; i++) any |= volt__load_rlx(&idle->parked[i]);
+    for (uint32_t i = 0; i < volt__idle_n_words(idle); i++) any |= volt__load_rlx(&idle->parked[i]);
     return any != 0;
 }
 // Returns the number of parked workers, not counting `worker`.
 static uint32_t volt__idle_count_others(const volt__idle *idle, uint32_t worker) {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < idle->n_words; i++) {
+    for (uint32_t i = 0; i < volt__idle_n_words(idle); i++) {
         uintptr_t bits = volt__load_rlx(&idle->parked[i]); // rlx: ordered by [W1], or a hint
-        if (i == worker / VOLT__IDLE_BITS) bits &= ~volt__idle_bit(worker);
+        if (i == volt__idle_word(worker)) bits &= ~volt__idle_bit(worker);
         n += (uint32_t)__builtin_popcountl(bits);
     }
     return n;
@@ -7690,7 +7720,7 @@ static uint32_t volt__idle_park(volt__idle *idle, uint32_t worker, int is_search
     uint32_t left;
     uintptr_t bit = volt__idle_bit(worker);
     // [I2] with claim
-    uintptr_t old = volt__or_acq_rel(&idle->parked[worker / VOLT__IDLE_BITS], bit);
+    uintptr_t old = volt__or_acq_rel(&idle->parked[volt__idle_word(worker)], bit);
     VOLT_ASSERT(!(old & bit));
     (void)old;
     if (is_searching) {
@@ -7709,7 +7739,7 @@ static uint32_t volt__idle_park(volt__idle *idle, uint32_t worker, int is_search
 static int volt__idle_unpark(volt__idle *idle, uint32_t worker) {
     uintptr_t bit = volt__idle_bit(worker);
     // [I2] with claim
-    return !(volt__and_acq_rel(&idle->parked[worker / VOLT__IDLE_BITS], ~bit) & bit);
+    return !(volt__and_acq_rel(&idle->parked[volt__idle_word(worker)], ~bit) & bit);
 }
 static inline int volt__idle_is_guest(const volt__idle *idle, uint32_t worker) {
     return worker == 0 && idle->guest != 0;
@@ -7747,7 +7777,7 @@ static int volt__idle_claim_bit(volt__idle *idle, int first) {
     if (first >= 0 && volt__idle_is_parked(idle, (uint32_t)first) &&
         !volt__idle_is_guest(idle, (uint32_t)first) && !volt__idle_unpark(idle, (uint32_t)first))
         return first;
-    for (uint32_t i = idle->n_words; i-- > 0;) {
+    for (uint32_t i = volt__idle_n_words(idle); i-- > 0;) {
         uintptr_t others = i == 0 ? ~idle->guest : UINTPTR_MAX;
         uintptr_t bits = volt__load_rlx(&idle->parked[i]) & others; // rlx: hint, see the RMW
         while (bits) {
@@ -8092,9 +8122,8 @@ static int volt__pool_requeue(volt__pool *p, volt_job *job, int error) {
 static int volt__pool_start(volt__pool *p, volt_job *job) {
     volt__pool_join_exited(p);
     volt__pool_thread *t =
-        (volt__pool_thread *)p->alloc.alloc(p->alloc.user, sizeof *t, VOLT__CACHE_LINE);
+        (volt__pool_thread *)volt__alloc_zeroed(&p->alloc, sizeof *t, VOLT__CACHE_LINE);
     if (!t) return volt__pool_requeue(p, job, -ENOMEM);
-    memset(t, 0, sizeof *t);
     t->pool = p;
     t->job = job;
     job->thread_ = t;
@@ -8293,19 +8322,21 @@ struct volt__worker {
 #endif
     // W scanning workers, usually one at a time: event_polls at the last watchdog scan
     VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t event_polls_seen;
-    volt__heap heap;
-    volt__remote_batch remote_batch; // owner
-    volt__wheel wheel;
-    volt__reactor reactor;
     uint32_t stats_lock;
     volt_counters published; // under stats_lock
+    volt__reactor reactor;
 #ifndef VOLT_SINGLE_THREAD
     pthread_t thread;   // once: with has_thread
 #endif
     uint8_t has_thread; // once: has a thread of the runtime, which a shutdown joins
+    volt__heap heap;
+    volt__remote_batch remote_batch; // owner
+    volt__wheel wheel;
 };
 
-#define VOLT__OUTSIDE_HEAPS 4
+// If VOLT_MAX_WORKERS is 1, this constant lets the compiler drop all code for several workers.
+#define VOLT__ONE_WORKER (VOLT_MAX_WORKERS == 1)
+#define VOLT__OUTSIDE_HEAPS (VOLT__ONE_WORKER ? 1 : 4)
 enum { VOLT__PIPES = 8, VOLT__BIG_PIPES = 16 };
 typedef struct volt__pipe {
     int fd[2];
@@ -8342,10 +8373,8 @@ struct volt_rt {
     volt__injector injector;
     volt__injector urgent; // the urgent lane: any thread pushes, any worker pops [Q3]
     uintptr_t n_destroyed_outside; // under injector.lock: tasks ended by volt_task_destroy
-    volt__heap outside_heaps[VOLT__OUTSIDE_HEAPS]; // for spawns by threads that are not workers
-    uint32_t outside_trimmed; // any, rlx: `ms` of the worker that has last trimmed these heaps
+    uint32_t outside_trimmed; // any, rlx: `ms` of the worker that has last trimmed outside_heaps
     volt__slabs slabs;
-    volt__fds fds;
 #ifndef VOLT_SINGLE_THREAD
     volt__pool pool;
 #endif
@@ -8357,10 +8386,11 @@ struct volt_rt {
     uint32_t pipes_lock, n_pipes;
     uint32_t n_big_pipes;          // W under pipes_lock, R any (hint): those in use included
     volt__pipe pipes[VOLT__PIPES]; // under pipes_lock: empty pipes, for the next copy
+    // The large ones are last: in one instruction, ARM reaches the first 4 KiB of a structure.
+    volt__fds fds;
+    volt__heap outside_heaps[VOLT__OUTSIDE_HEAPS]; // for spawns by threads that are not workers
 };
 
-// If VOLT_MAX_WORKERS is 1, this constant lets the compiler drop all code for several workers.
-#define VOLT__ONE_WORKER (VOLT_MAX_WORKERS == 1)
 static inline int volt__is_solo(const volt__worker *w) { return VOLT__ONE_WORKER || w->is_solo; }
 // local_lock, which guards the LIFO slot and the claimed tasks. A solo worker needs no lock.
 static inline void volt__lock_local(volt__worker *w) {
@@ -8386,7 +8416,7 @@ static void volt__check_thread(const volt_rt *rt) {
 
 // ---- time since the epoch: ns, ticks of the timer wheels, ms
 
-static inline uint64_t volt__since_epoch(const volt_rt *rt, volt_time now) {
+static VOLT__SMALL uint64_t volt__since_epoch(const volt_rt *rt, volt_time now) {
     return now <= rt->epoch ? 0 : (uint64_t)(now - rt->epoch);
 }
 static uint64_t volt__tick_floor(const volt_rt *rt, volt_time now) {
@@ -8427,12 +8457,9 @@ static void volt__line_add(volt__line *line, const char *text) {
 }
 static void volt__line_add_number(volt__line *line, const char *before, uint64_t number) {
     char digits[24];
-    size_t at = sizeof digits - 1;
-    digits[at] = 0;
-    do digits[--at] = (char)('0' + number % 10);
-    while ((number /= 10) != 0);
+    volt__put_number(digits, number);
     volt__line_add(line, before);
-    volt__line_add(line, digits + at);
+    volt__line_add(line, digits);
 }
 // Begins with "site: text"; site NULL: with the text. A site may continue, behind a tab, with the
 // name of the function.
@@ -9103,7 +9130,7 @@ static void volt__push_urgent(volt_rt *rt, volt__worker *current, volt__chain *c
 static __attribute__((noinline)) void volt__route(volt_rt *rt, volt__worker *current,
                                                   volt__task *t) {
     const volt__extra *x = volt__task_extra(t);
-    volt__worker *home = x->is_urgent ? NULL : rt->workers[x->worker];
+    volt__worker *home = VOLT__ONE_WORKER || x->is_urgent ? NULL : rt->workers[x->worker];
     volt__chain c;
     volt__chain_init(&c);
     volt__chain_push(&c, t);
@@ -9892,8 +9919,16 @@ static uint32_t volt__event_interval_max(const volt__worker *w, int64_t took) {
         more = took > 0 ? (uint32_t)(every * took / VOLT_EVENT_NS) : 0;
     return volt__min32(every + more + 1, w->rt->cfg.event_interval);
 }
-// Called by each event poll, at time `now`. Derives the intervals and thresholds of the worker from
-// the average time of a poll.
+// Derives the intervals and thresholds of the worker from the average time of a poll. most: the
+// upper limit of event_every.
+static void volt__set_intervals(volt__worker *w, uint32_t most) {
+    uint32_t avg = volt__clamp32(w->avg_ns, 1, UINT32_MAX); // a divisor of 32 bits
+    w->event_every = volt__clamp32(VOLT_EVENT_NS / avg, 1, most);
+    w->inject_every = volt__clamp32(VOLT_INJECT_NS / avg, VOLT_INJECT_MIN, VOLT_INJECT_MAX);
+    w->wake_at = volt__clamp32(VOLT_WAKE_COST_NS / avg, 2, VOLT_RING_CAP - 1);
+    w->ring.claim_more = volt__clamp32(VOLT_CLAIM_NS / avg, 1, VOLT_CLAIM_MAX) - 1;
+}
+// Called by each event poll, at time `now`. Averages the time of the polls since the last one.
 static void volt__measure(volt__worker *w, int64_t now) {
     if (w->polls_since > 0) {
         int64_t ns = (now - w->last_event_poll) / w->polls_since;
@@ -9901,13 +9936,7 @@ static void volt__measure(volt__worker *w, int64_t now) {
         int64_t sample = ns > 8 * w->avg_ns ? 8 * w->avg_ns : ns;
         w->avg_ns += (sample - w->avg_ns) * (int64_t)volt__ewma_weight(w->polls_since) / 256;
         if (w->avg_ns < 1) w->avg_ns = 1;
-        w->event_every =
-            volt__clamp32(VOLT_EVENT_NS / w->avg_ns, 1,
-                          volt__event_interval_max(w, now - w->last_event_poll));
-        w->inject_every =
-            volt__clamp32(VOLT_INJECT_NS / w->avg_ns, VOLT_INJECT_MIN, VOLT_INJECT_MAX);
-        w->wake_at = volt__clamp32(VOLT_WAKE_COST_NS / w->avg_ns, 2, VOLT_RING_CAP - 1);
-        w->ring.claim_more = volt__clamp32(VOLT_CLAIM_NS / w->avg_ns, 1, VOLT_CLAIM_MAX) - 1;
+        volt__set_intervals(w, volt__event_interval_max(w, now - w->last_event_poll));
         volt__update_steal_floor(w, ns);
     }
     w->polls_since = 0;
@@ -9917,7 +9946,7 @@ static void volt__measure(volt__worker *w, int64_t now) {
 }
 // ---- housekeeping
 
-static void volt__count_busy(volt__worker *w, int64_t now) {
+static VOLT__SMALL void volt__count_busy(volt__worker *w, int64_t now) {
     w->stats.busy_ns += (uint64_t)(now - w->busy_since);
     w->busy_since = now;
 }
@@ -10746,10 +10775,9 @@ static void volt__worker_destroy(volt_rt *rt, volt__worker *w) {
 // Creates worker `index`, without a thread, and sets rt->workers[index]. Returns 0 and *out, or
 // -errno.
 static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) {
-    volt_allocator *a = &rt->cfg.alloc;
-    volt__worker *w = (volt__worker *)a->alloc(a->user, sizeof *w, VOLT__CACHE_LINE_PAIR);
+    volt__worker *w =
+        (volt__worker *)volt__alloc_zeroed(&rt->cfg.alloc, sizeof *w, VOLT__CACHE_LINE_PAIR);
     if (!w) return -ENOMEM;
-    memset(w, 0, sizeof *w);
     w->rt = w->cx.rt_ = rt;
     w->cx.worker_ = w;
     w->index = index;
@@ -10760,14 +10788,12 @@ static int volt__worker_create(volt_rt *rt, uint32_t index, volt__worker **out) 
     w->ms = volt__ms_floor(rt, w->last_event_poll);
     w->wheel.elapsed = volt__tick_floor(rt, w->last_event_poll);
     w->inject_batch = VOLT_INJECT_BATCH;
-    w->inject_due = w->inject_every =
-        volt__clamp32(VOLT_INJECT_NS / VOLT_POLL_NS, 1, VOLT_INJECT_MAX);
-    w->event_due = w->event_every =
-        volt__clamp32(VOLT_EVENT_NS / VOLT_POLL_NS, 1, rt->cfg.event_interval);
+    volt__set_intervals(w, rt->cfg.event_interval);
+    w->inject_due = w->inject_every;
+    w->event_due = w->event_every;
     volt__countdown_start(w);
     w->cx.budget_ = (uint16_t)rt->cfg.budget;
     memcpy(&w->fresh_cx, &w->cx.wait_, sizeof w->fresh_cx);
-    w->wake_at = 2;
     w->housekeep_due = VOLT__HOUSEKEEP_EVERY;
     w->trim_ms = w->ms + VOLT__TRIM_MS;
     w->drain_deadline = VOLT_NEVER;
@@ -10803,10 +10829,8 @@ static int volt__start_spare(volt__worker *w) { return volt__start_next(w->rt) <
 #else
 static void *volt__thread_main(void *arg) {
     volt__worker *w = (volt__worker *)arg;
-    char name[16] = "volt-";
-    uint32_t n = w->index, at = 5, digits = 1;
-    for (uint32_t x = n; x >= 10; x /= 10) digits++;
-    for (uint32_t i = 0; i < digits; i++, n /= 10) name[at + digits - 1 - i] = (char)('0' + n % 10);
+    char name[32] = "volt-";
+    volt__put_number(name + strlen(name), w->index);
     volt__sys_name_thread(name);
     volt__thread_hook_call(&w->rt->cfg.on_thread, w->index, 1);
     volt__worker_main(w);
@@ -10900,7 +10924,7 @@ static int volt__start_spare(volt__worker *w) {
 // guest_lock. LAST TOUCH of *w at the unlock: if the runtime has stopped, volt_destroy may free it.
 static void volt__guest_leave(volt__worker *w) {
     if (!w->guest_parked && !volt__guest_is_asked(w)) volt__reactor_unpark(&w->reactor);
-    volt__unlock(&w->rt->guest_lock);
+    volt__unlock_kept(&w->rt->guest_lock);
 }
 // Runs the guest for at most max_polls polls. Returns the number of polls made.
 static uint32_t volt__guest_step(volt__worker *w, uint32_t max_polls) {
@@ -10921,7 +10945,7 @@ static void volt__guest_start(volt__worker *w) {
 // steps.
 static void volt__guest_drain(volt_rt *rt, volt_time deadline) {
     volt__worker *w = rt->workers[0];
-    if (!volt__lock_until(&rt->guest_lock, deadline)) return;
+    if (!volt__lock_until_kept(&rt->guest_lock, deadline)) return;
     volt__store_rlx(&w->guest_thread, (uintptr_t)0); // rlx: ordered by the park and the claim
     w->drain_deadline = deadline;
     if (volt__drain_expired(w)) {
@@ -10949,7 +10973,7 @@ static void volt__guest_drive(volt_rt *rt, volt__task *t, volt_time deadline) {
     p.fd = w->reactor.epfd;
     p.events = POLLIN;
     for (;;) {
-        volt__lock(&rt->guest_lock);
+        volt__lock_kept(&rt->guest_lock);
         volt__store_rlx(&w->guest_thread, (uintptr_t)0); // rlx: there is one thread
         volt__guest_step(w, VOLT_EVENT_INTERVAL);
         volt__guest_leave(w);
@@ -11139,10 +11163,8 @@ static int volt__rt_create(const volt_config *in, volt_rt **out) {
     volt_config cfg;
     int rc = volt__config_resolve(in, &cfg);
     if (rc < 0) return rc;
-    volt_allocator *a = &cfg.alloc;
-    volt_rt *rt = (volt_rt *)a->alloc(a->user, sizeof *rt, VOLT__CACHE_LINE_PAIR);
+    volt_rt *rt = (volt_rt *)volt__alloc_zeroed(&cfg.alloc, sizeof *rt, VOLT__CACHE_LINE_PAIR);
     if (!rt) return -ENOMEM;
-    memset(rt, 0, sizeof *rt);
     rt->cfg = cfg;
     rt->epoch = VOLT_NOW_NS();
     rt->fork_word = VOLT_FORK_WORD();
@@ -11161,9 +11183,8 @@ static int volt__rt_create(const volt_config *in, volt_rt **out) {
     volt__idle_init(&rt->idle, cfg.workers);
     for (int i = 0; i < VOLT__OUTSIDE_HEAPS; i++)
         volt__heap_init(&rt->outside_heaps[i], &rt->slabs);
-    rt->workers = (volt__worker **)a->alloc(a->user, sizeof(volt__worker *) * cfg.workers,
-                                      VOLT__CACHE_LINE);
-    if (rt->workers) memset(rt->workers, 0, sizeof(volt__worker *) * cfg.workers);
+    rt->workers = (volt__worker **)volt__alloc_zeroed(
+        &cfg.alloc, sizeof(volt__worker *) * cfg.workers, VOLT__CACHE_LINE);
     rc = rt->workers ? volt__fds_init(&rt->fds, &cfg) : -ENOMEM;
     if (rc == 0 && cfg.workers > 1 && cfg.watchdog_us != UINT32_MAX)
         rc = volt__watchdog_init(&rt->watchdog, cfg.watchdog_us);
@@ -11240,18 +11261,20 @@ static void volt__task_publish_extra(volt__task *t, uint32_t refs, const volt_sp
     }
     volt__store_rel(&t->word, word); // [M2] with try_retain
 }
-static volt__task *volt__alloc_outside(volt_rt *rt, size_t bytes) {
+// Returns the outside heap of the calling thread.
+static volt__heap *volt__outside_heap(volt_rt *rt) {
     // spreads the threads over the heaps: their stacks differ in the upper bits of the address
     void *frame = __builtin_frame_address(0);
     uintptr_t stack = (uintptr_t)frame >> 16;
-    return volt__heap_alloc_shared(&rt->outside_heaps[stack % VOLT__OUTSIDE_HEAPS], bytes);
+    return &rt->outside_heaps[stack % VOLT__OUTSIDE_HEAPS];
 }
 // Returns an uninitialized slot for `size` bytes of state and `extra` bytes after it, from the heap
 // of w, or from an outside heap if w is NULL. Returns NULL if out of memory.
-static volt__task *volt__task_alloc(volt_rt *rt, volt__worker *w, size_t size, size_t extra) {
+static VOLT__SMALL volt__task *volt__task_alloc(volt_rt *rt, volt__worker *w, size_t size,
+                                                size_t extra) {
     size_t bytes = sizeof(volt__task) + ((size + 15) & ~(size_t)15) + extra;
     if (size > SIZE_MAX / 2) return NULL;
-    return w ? volt__heap_alloc(&w->heap, bytes) : volt__alloc_outside(rt, bytes);
+    return volt__heap_alloc(w ? &w->heap : volt__outside_heap(rt), bytes, !w);
 }
 // Returns 1 if the state is a frame and 0, 8 or 16 bytes. Most states are: for them, a call of
 // memcpy would cost more than the copy.
@@ -15504,9 +15527,8 @@ static int volt__detached_job_start(volt_cx *cx, int (*fn)(void *), void *arg,
                                     void (*drop)(void *), volt__detached_job **out) {
     volt_allocator *a = &cx->rt_->cfg.alloc;
     volt__detached_job *detached =
-        (volt__detached_job *)a->alloc(a->user, sizeof *detached, VOLT__CACHE_LINE);
+        (volt__detached_job *)volt__alloc_zeroed(a, sizeof *detached, VOLT__CACHE_LINE);
     if (!detached) return -ENOMEM;
-    memset(detached, 0, sizeof *detached);
     detached->fn = fn;
     detached->arg = arg;
     detached->drop = drop;
@@ -16284,7 +16306,7 @@ VOLT_API int volt_peer_addr(int fd, volt_addr *out) { return volt__addr_of(fd, o
 // ---- socket options
 
 static int volt__set_int_option(int fd, int level, int name, int value) {
-    return VOLT_SYS(setsockopt, fd, level, name, &value, sizeof value) < 0 ? -errno : 0;
+    return volt__sys_result(VOLT_SYS(setsockopt, fd, level, name, &value, sizeof value));
 }
 VOLT_API int volt_set_nodelay(int fd, int is_on) {
     return volt__set_int_option(fd, IPPROTO_TCP, TCP_NODELAY, is_on != 0);
@@ -16305,7 +16327,7 @@ VOLT_API int volt_set_linger(int fd, int seconds) {
     struct linger l;
     l.l_onoff = seconds >= 0;
     l.l_linger = seconds > 0 ? seconds : 0;
-    return VOLT_SYS(setsockopt, fd, SOL_SOCKET, SO_LINGER, &l, sizeof l) < 0 ? -errno : 0;
+    return volt__sys_result(VOLT_SYS(setsockopt, fd, SOL_SOCKET, SO_LINGER, &l, sizeof l));
 }
 VOLT_API int volt_sock_shutdown(int fd, int is_read, int is_write) {
     int how = is_read && is_write ? SHUT_RDWR : is_read ? SHUT_RD : SHUT_WR;
@@ -16318,10 +16340,10 @@ VOLT_API int volt_sock_shutdown(int fd, int is_read, int is_write) {
 
 VOLT_API int volt_sock_open(int family, int type, int protocol) {
     int fd = VOLT_SYS(socket, family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
-    return fd < 0 ? -errno : fd;
+    return volt__sys_result(fd);
 }
 VOLT_API int volt_sock_bind(int fd, const volt_addr *a) {
-    return VOLT_SYS(bind, fd, volt__addr_sa(a), a->len_) < 0 ? -errno : 0;
+    return volt__sys_result(VOLT_SYS(bind, fd, volt__addr_sa(a), a->len_));
 }
 VOLT_API int volt_sock_error(int fd) {
     int error = 0;
@@ -16378,7 +16400,7 @@ static int volt__path_set(const char *path, const volt_listen_options *o) {
 }
 static int volt__listen_start(int fd, int type, const volt_listen_options *o) {
     if (type == SOCK_DGRAM) return 0;
-    return VOLT_SYS(listen, fd, o->backlog > 0 ? o->backlog : 1024) < 0 ? -errno : 0;
+    return volt__sys_result(VOLT_SYS(listen, fd, o->backlog > 0 ? o->backlog : 1024));
 }
 // Binds a unix socket to its path, sets the mode and the owner of the path, and listens. If one of
 // these fails, the path is removed again. A socket can be sent datagrams from the bind on, so its
@@ -17335,14 +17357,14 @@ static int64_t volt__recvmmsg_call(int fd, void *arg) {
     int flags = m->flags | MSG_DONTWAIT;
     int rc = VOLT_SYS(recvmmsg, fd, m->v, m->n, (volt__message_flags)flags, NULL);
     if (rc < 0 && volt__sys_is_unsupported(errno)) return volt__messages_singly(fd, m, 0);
-    return rc < 0 ? -errno : rc;
+    return volt__sys_result(rc);
 }
 static int64_t volt__sendmmsg_call(int fd, void *arg) {
     volt__messages *m = (volt__messages *)arg;
     int flags = m->flags | MSG_DONTWAIT | MSG_NOSIGNAL;
     int rc = VOLT_SYS(sendmmsg, fd, m->v, m->n, (volt__message_flags)flags);
     if (rc < 0 && volt__sys_is_unsupported(errno)) return volt__messages_singly(fd, m, 1);
-    return rc < 0 ? -errno : rc;
+    return volt__sys_result(rc);
 }
 VOLT_API volt_poll volt_recvmmsg(volt_cx *cx, int fd, struct mmsghdr *v, unsigned n, int flags) {
     volt__messages args = { v, NULL, n, flags };
@@ -17461,7 +17483,7 @@ static int volt__mcast(int fd, const volt_addr *group, unsigned if_index, const 
     memcpy(&with_source.gsr_group, group->sa_, group->len_);
     memcpy(&all.gr_group, group->sa_, group->len_);
     if (!source)
-        return VOLT_SYS(setsockopt, fd, level, name, &all, sizeof all) < 0 ? -errno : 0;
+        return volt__sys_result(VOLT_SYS(setsockopt, fd, level, name, &all, sizeof all));
     memcpy(&with_source.gsr_source, source->sa_, source->len_);
     return VOLT_SYS(setsockopt, fd, level, source_name, &with_source, sizeof with_source) < 0
                ? -errno
@@ -17780,14 +17802,14 @@ VOLT_API int volt_unix_unlink(int fd) {
     if (rc < 0 || !volt__addr_path(&a)) return rc;
     if (VOLT_SYS(stat, volt__addr_path(&a), &st) < 0) return -errno;
     if (!S_ISSOCK(st.st_mode)) return -ENOENT;
-    return VOLT_SYS(unlink, volt__addr_path(&a)) < 0 ? -errno : 0;
+    return volt__sys_result(VOLT_SYS(unlink, volt__addr_path(&a)));
 }
 VOLT_API int volt_socketpair(int type, int fd[2]) {
     int flags = type | SOCK_NONBLOCK | SOCK_CLOEXEC;
-    return VOLT_SYS(socketpair, AF_UNIX, flags, 0, fd) < 0 ? -errno : 0;
+    return volt__sys_result(VOLT_SYS(socketpair, AF_UNIX, flags, 0, fd));
 }
 VOLT_API int volt_pipe(int fd[2]) {
-    return VOLT_SYS(pipe2, fd, O_NONBLOCK | O_CLOEXEC) < 0 ? -errno : 0;
+    return volt__sys_result(VOLT_SYS(pipe2, fd, O_NONBLOCK | O_CLOEXEC));
 }
 
 // ---- descriptors through a socket
@@ -17992,7 +18014,7 @@ static int volt__serial_set(int fd, const volt_serial_options *o) {
 // lasts until TIOCNXCL, while another process has the line open.
 static int volt__serial_lock(int fd) {
     if (VOLT_SYS(flock, fd, LOCK_EX | LOCK_NB) < 0) return errno == EWOULDBLOCK ? -EBUSY : -errno;
-    return VOLT_SYS(ioctl, fd, TIOCEXCL) < 0 ? -errno : 0;
+    return volt__sys_result(VOLT_SYS(ioctl, fd, TIOCEXCL));
 }
 static int volt__serial_set_up(int fd, const volt_serial_options *o, volt_tty *saved_or_null) {
     int rc = saved_or_null ? volt__tty_save(saved_or_null, fd, o->is_exclusive != 0) : 0;
@@ -18104,7 +18126,7 @@ static int volt__connect_begin(volt__fd *e, const volt__connect_args *args, int 
     int wanted = VOLT__FD_PROBED | VOLT__FD_SOCKET | VOLT__FD_NONBLOCK;
     int rc = args->own_fd >= 0 ? volt__fd_probe(e, fd, gen, wanted) : 0;
     if (rc < 0) return rc;
-    return VOLT_SYS(connect, fd, volt__addr_sa(args->to), args->to->len_) < 0 ? -errno : 0;
+    return volt__sys_result(VOLT_SYS(connect, fd, volt__addr_sa(args->to), args->to->len_));
 }
 // Returns 1 if the socket is known to be TCP. An entry that was made late lacks the flags of a
 // socket that volt has opened.
@@ -18126,7 +18148,7 @@ static int volt__connect_result(const volt__fd *e, const volt__connect_args *arg
     }
     if (VOLT_SYS(getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) return -errno;
     if (error != 0) return -error;
-    return VOLT_SYS(getpeername, fd, (struct sockaddr *)&peer, &peer_len) < 0 ? -errno : 0;
+    return volt__sys_result(VOLT_SYS(getpeername, fd, (struct sockaddr *)&peer, &peer_len));
 }
 // Begins the attempt if `is_start`, else asks for its result. It holds a pin, since another thread
 // may close a socket of the caller's: the number must not become another file's before the call.
@@ -19333,7 +19355,7 @@ static int volt__pipe_take(volt_rt *rt, volt_copier *c) {
     }
     volt__unlock(&rt->pipes_lock);
     if (pipe) return 0;
-    return VOLT_SYS(pipe2, c->pipe_, O_NONBLOCK | O_CLOEXEC) < 0 ? -errno : 0;
+    return volt__sys_result(VOLT_SYS(pipe2, c->pipe_, O_NONBLOCK | O_CLOEXEC));
 }
 // The pipe is empty if is_kept.
 static void volt__pipe_give(volt_rt *rt, volt_copier *c, int is_kept) {
@@ -19727,10 +19749,9 @@ static void volt__query_run(void *arg) {
     volt__query_complete(q, volt__names_lookup(q));
 }
 static volt__query *volt__query_create(volt_rt *rt, const char *host, const char *service) {
-    volt_allocator *a = &rt->cfg.alloc;
-    volt__query *q = (volt__query *)a->alloc(a->user, sizeof *q, VOLT__CACHE_LINE);
+    volt__query *q =
+        (volt__query *)volt__alloc_zeroed(&rt->cfg.alloc, sizeof *q, VOLT__CACHE_LINE);
     if (!q) return NULL;
-    memset(q, 0, sizeof *q);
     q->rt = rt;
     q->refs = 1; // the job's reference
     memcpy(q->host, host, strlen(host) + 1);
@@ -20257,7 +20278,7 @@ static int volt__process_send(const volt_process *p, int signal) {
     }
     if (VOLT_SYS(waitid, P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
         return -ESRCH;
-    return VOLT_SYS(kill, p->pid, signal) < 0 ? -errno : 0;
+    return volt__sys_result(VOLT_SYS(kill, p->pid, signal));
 }
 VOLT_API int volt_process_signal(volt_process *p, int signal) {
     volt__lock(&p->lock_);
@@ -20525,8 +20546,8 @@ static void volt__snapshot_begin(volt__cursor *at) {
 static int volt__snapshot_next(volt__slabs *all, volt__cursor *at, volt__task_snapshot *out,
                                unsigned flags) {
     uint32_t n = 0;
-    if (!(flags & VOLT_DUMP_CRASH)) volt__lock(&all->lock);
-    else if (!volt__try_lock(&all->lock)) return -EBUSY;
+    if (!(flags & VOLT_DUMP_CRASH)) volt__lock_kept(&all->lock);
+    else if (!volt__try_lock_kept(&all->lock)) return -EBUSY;
     // Starting at the first slab each time would pass over all slabs for each batch.
     const volt__slab *s = at->slab && at->n_destroyed == all->n_destroyed ? at->slab : all->first;
     for (; s && n < VOLT__DUMP_BATCH; s = s->all_next) {
@@ -20535,7 +20556,7 @@ static int volt__snapshot_next(volt__slabs *all, volt__cursor *at, volt__task_sn
         at->slab = s;
     }
     at->n_destroyed = all->n_destroyed;
-    volt__unlock(&all->lock);
+    volt__unlock_kept(&all->lock);
     return (int)n;
 }
 
@@ -21334,7 +21355,7 @@ VOLT_API int volt_rt_step(volt_rt *rt, uint32_t max_polls) {
     if (VOLT_TLS_GET()) return -EDEADLK;
     if (volt__is_forked_child(rt)) return -ECHILD;
     volt__check_thread(rt);
-    if (!volt__try_lock(&rt->guest_lock)) return -EBUSY;
+    if (!volt__try_lock_kept(&rt->guest_lock)) return -EBUSY;
     int cancel_state = volt__sys_disable_cancel();
     volt__worker *w = rt->workers[0];
     volt__store_rlx(&w->guest_thread, VOLT_TLS_MARK()); // rlx: for this thread
@@ -21351,12 +21372,12 @@ VOLT_API volt_time volt_rt_deadline(volt_rt *rt) {
     if (!rt->cfg.is_guest || volt__is_forked_child(rt)) return VOLT_NEVER;
     volt__worker *w = rt->workers[0];
     // Held: volt_shutdown makes the steps, or another thread asks.
-    if (!volt__try_lock(&rt->guest_lock)) return VOLT_NEVER;
+    if (!volt__try_lock_kept(&rt->guest_lock)) return VOLT_NEVER;
     // Not parked: tasks may be left. Claimed, or its bound queue not empty: tasks have come since.
     int is_due = !w->guest_parked || volt__load_rlx(&w->guest_is_due) || // rlx: of this thread
                  !volt__idle_is_parked(&rt->idle, 0) || !volt__injector_is_empty(&w->bound);
     volt_time at = is_due ? 0 : volt__sleep_deadline(w);
-    volt__unlock(&rt->guest_lock);
+    volt__unlock_kept(&rt->guest_lock);
     return at;
 }
 VOLT_API int volt_block_on(volt_rt *rt, volt_fn *fn, void *state) {

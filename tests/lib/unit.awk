@@ -41,7 +41,7 @@ $0 ~ objects {
 }
 
 # ---- the head of a function, up to its brace; several lines are kept in `head`
-head == "" && /^(static|VOLT_API) / && !/(^| )(inline|VOLT__HOT) / && /\(/ && !/^[^(]*=/ { head = " " }
+head == "" && /^(static|VOLT_API) / && !/(^| )(inline|VOLT__HOT|VOLT__SMALL) / && /\(/ && !/^[^(]*=/ { head = " " }
 head != "" {
     code = $0
     sub(/ *\/\/.*/, "", code)

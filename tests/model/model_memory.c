@@ -30,7 +30,7 @@ static void use(volt__task *t) {
     t->shield_depth = 1;
 }
 static volt__task *new_task(size_t size) {
-    volt__task *t = volt__heap_alloc(&heap, size);
+    volt__task *t = volt__heap_alloc(&heap, size, 0);
     VMC_ASSERT(t && volt__load_rlx(&t->word) < VOLT__REF);
     t->spawn_site = stamp; // plain: for walkers, which may read it from the publication on
     use(t);
@@ -183,7 +183,7 @@ SCENARIO(memory_large_and_walk, .class = VMC_EXHAUSTIVE) {
 // Two heaps change the list of all slabs: one removes a slab beside that of the other.
 static volt__heap other;
 static volt__task *new_task_of_other(void) {
-    volt__task *t = volt__heap_alloc(&other, LARGE);
+    volt__task *t = volt__heap_alloc(&other, LARGE, 0);
     VMC_ASSERT(t != NULL);
     volt__task_publish(t, 1);
     return t;
@@ -226,7 +226,7 @@ SCENARIO(memory_trim_and_walk, .class = VMC_EXHAUSTIVE) {
 // ---- a heap that threads from outside share under its lock
 
 static void use_shared(void *size) {
-    volt__task *t = volt__heap_alloc_shared(&heap, (size_t)(uintptr_t)size);
+    volt__task *t = volt__heap_alloc(&heap, (size_t)(uintptr_t)size, 1);
     VMC_ASSERT(t != NULL);
     t->spawn_site = stamp;
     use(t);

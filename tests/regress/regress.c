@@ -584,7 +584,7 @@ static void waking_free(void *user, void *block, size_t size) {
 TEST(hook_that_wakes_a_task_keeps_worker_awake) {
     volt_rt *rt = still_rt(2);
     volt__worker *w = rt->workers[0];
-    volt__task *t = still_task(w), *large = volt__heap_alloc(&w->heap, VOLT_SLAB_SIZE);
+    volt__task *t = still_task(w), *large = volt__heap_alloc(&w->heap, VOLT_SLAB_SIZE, 0);
     CHECK(large);
     volt__heap_free_remote(large); // its worker frees it when it tidies up before it sleeps
     rt->slabs.alloc.free = waking_free;

@@ -303,8 +303,8 @@ static volt__task *mem_get(size_t size) {
     volt__task *t = NULL;
     uint64_t dice = RANDOM_BELOW(3);
     if (dice == 0 && size <= VOLT_SLAB_SIZE / 8) t = volt__heap_alloc_fast(&mem.heap, size);
-    if (dice == 1) t = volt__heap_alloc_shared(&mem.heap, size);
-    if (!t) t = volt__heap_alloc(&mem.heap, size);
+    if (dice == 1) t = volt__heap_alloc(&mem.heap, size, 1);
+    if (!t) t = volt__heap_alloc(&mem.heap, size, 0);
     CHECK(t && volt__slab_of(t)->slot_size >= size);
     return t;
 }
@@ -335,7 +335,7 @@ TEST(slabs_become_partial_and_full_in_any_order) {
     mem_begin();
     for (int round = 0; round < 200; round++) {
         for (int i = 0; i < SLABS * SLOTS; i++) {
-            t[i / SLOTS][i % SLOTS] = volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8);
+            t[i / SLOTS][i % SLOTS] = volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8, 0);
             check_mem();
         }
         CHECK_EQ(count_slabs(), SLABS); // the same again
@@ -346,7 +346,7 @@ TEST(slabs_become_partial_and_full_in_any_order) {
             check_mem();
         }
         for (int i = 0; i < SLABS; i++) // where there is room
-            CHECK(volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8));
+            CHECK(volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8, 0));
         CHECK_EQ(count_slabs(), SLABS);
         check_mem();
         for (uint32_t cls = 0; cls < VOLT__CLASSES; cls++) mem.n_high[cls] = 0;
@@ -359,17 +359,15 @@ TEST(heap_reuses_remote_frees_before_it_grows) {
     volt__task *t[7];
     for (int is_shared = 0; is_shared < 2; is_shared++) {
         mem_begin();
-        for (int i = 0; i < 7; i++) t[i] = volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8);
+        for (int i = 0; i < 7; i++) t[i] = volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8, 0);
         volt__heap_free_remote(t[3]);
-        CHECK((is_shared ? volt__heap_alloc_shared : volt__heap_alloc)(
-                  &mem.heap, VOLT_SLAB_SIZE / 8) == t[3]);
+        CHECK(volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8, is_shared) == t[3]);
         check_mem();
-        t[0] = volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE); // two large ones and a small one
-        t[1] = volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE);
+        t[0] = volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE, 0); // two large ones and a small one
+        t[1] = volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE, 0);
         CHECK_EQ(count_slabs(), 3);
         for (int i = 0; i < 3; i++) volt__heap_free_remote(t[i]);
-        CHECK((is_shared ? volt__heap_alloc_shared : volt__heap_alloc)(
-                  &mem.heap, VOLT_SLAB_SIZE / 8) == t[2]);
+        CHECK(volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8, is_shared) == t[2]);
         CHECK_EQ(count_slabs(), 1);
         mem_end();
     }
@@ -379,22 +377,20 @@ TEST(heap_asks_allocator_for_slab_or_rounded_large_size) {
     mem_begin();
     mem.is_refusing = 1;
     for (int is_shared = 0; is_shared < 2; is_shared++) {
-        volt__task *(*alloc)(volt__heap *h, size_t size) =
-            is_shared ? volt__heap_alloc_shared : volt__heap_alloc;
         for (size_t size = 1; size <= VOLT_SLAB_SIZE / 8; size += 1000) {
-            CHECK(!alloc(&mem.heap, size));
+            CHECK(!volt__heap_alloc(&mem.heap, size, is_shared));
             CHECK_EQ(mem.asked, VOLT_SLAB_SIZE);
         }
-        CHECK(!alloc(&mem.heap, VOLT_SLAB_SIZE / 8));
+        CHECK(!volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8, is_shared));
         CHECK_EQ(mem.asked, VOLT_SLAB_SIZE);
-        CHECK(!alloc(&mem.heap, VOLT_SLAB_SIZE / 8 + 1));
+        CHECK(!volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8 + 1, is_shared));
         CHECK_EQ(mem.asked, VOLT__SLAB_HEAD + VOLT_SLAB_SIZE / 8 + 16);
-        CHECK(!alloc(&mem.heap, VOLT_SLAB_SIZE / 8 + 16));
+        CHECK(!volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8 + 16, is_shared));
         CHECK_EQ(mem.asked, VOLT__SLAB_HEAD + VOLT_SLAB_SIZE / 8 + 16);
-        CHECK(!alloc(&mem.heap, most));
+        CHECK(!volt__heap_alloc(&mem.heap, most, is_shared));
         CHECK_EQ(mem.asked, VOLT__SLAB_HEAD + most + 1);
         int n = mem.n_allocs;
-        CHECK(!alloc(&mem.heap, most + 1));
+        CHECK(!volt__heap_alloc(&mem.heap, most + 1, is_shared));
         CHECK_EQ(mem.n_allocs, n);
     }
     check_mem();
@@ -406,7 +402,7 @@ TEST(local_frees_are_reused_last_in_first_out) {
     mem_begin();
     CHECK(!volt__heap_alloc_fast(&mem.heap, 2000));
     for (int i = 0; i < 3; i++) {
-        t[i] = volt__heap_alloc(&mem.heap, 2000);
+        t[i] = volt__heap_alloc(&mem.heap, 2000, 0);
         CHECK(t[i] == volt__slab_slot(mem.slabs.first, (uint32_t)i));
         CHECK_EQ(t[i]->word, 0);
         CHECK(!volt__heap_alloc_fast(&mem.heap, 2000)); // not carved for it
@@ -419,12 +415,12 @@ TEST(local_frees_are_reused_last_in_first_out) {
     volt__heap_drain(&mem.heap);
     CHECK(!mem.heap.remote);
     for (int i = 0; i < 3; i++) CHECK(volt__heap_alloc_fast(&mem.heap, 2000) == t[i]);
-    volt__task *large = volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8 + 1);
+    volt__task *large = volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8 + 1, 0);
     CHECK_EQ(count_slabs(), 2);
     volt__heap_free_remote(large);
     volt__heap_trim_shared(&mem.heap); // collects it, and gives it back
     CHECK_EQ(count_slabs(), 1);
-    volt__task *full = volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8);
+    volt__task *full = volt__heap_alloc(&mem.heap, VOLT_SLAB_SIZE / 8, 0);
     volt__heap_free_local(&mem.heap, full);
     CHECK(volt__heap_alloc_fast(&mem.heap, VOLT_SLAB_SIZE / 8) == full);
     mem_end();

@@ -658,7 +658,7 @@ static void check_place(const volt__task *t, size_t size) {
     CHECK(((uintptr_t)t - (uintptr_t)s - VOLT__SLAB_HEAD) % s->slot_size == 0);
 }
 static int shadow_alloc(shadow *m, size_t size) {
-    volt__task *t = volt__heap_alloc(&hook.heap, size);
+    volt__task *t = volt__heap_alloc(&hook.heap, size, 0);
     if (!t) return 0;
     check_place(t, size);
     CHECK(t->word < VOLT__REF); // free for walkers until a task owns it
@@ -758,7 +758,7 @@ TEST(large_object_has_its_own_memory_and_frees_it_at_once) {
         CHECK_EQ(hook.n_blocks, 0);
     }
     // refused, not cut short
-    CHECK(volt__heap_alloc(&hook.heap, (size_t)UINT32_MAX / 2 + 1) == NULL);
+    CHECK(volt__heap_alloc(&hook.heap, (size_t)UINT32_MAX / 2 + 1, 0) == NULL);
     CHECK_EQ(hook.n_blocks, 0);
     hook_end();
 }
@@ -854,7 +854,7 @@ static void *freeing_thread(void *arg) {
 }
 static void hand_over(int i) {
     uint32_t size = volt__class_size(3 + (uint32_t)i % 7);
-    volt__task *t = volt__heap_alloc(&hook.heap, size);
+    volt__task *t = volt__heap_alloc(&hook.heap, size, 0);
     CHECK(t);
     memset(body_of(t), 1 + i % 255, size - sizeof t->word);
     volt__task **slot = &handed[i % FREERS][i / FREERS % SLOTS];
@@ -888,7 +888,7 @@ TEST(shared_heap_calls_hooks_unlocked_and_survives_failure) {
         n_failed = 0;
         for (int i = 0; i < 100; i++) {
             size_t size = 64 + (size_t)i * 300;
-            volt__task *t = volt__heap_alloc_shared(&hook.heap, size);
+            volt__task *t = volt__heap_alloc(&hook.heap, size, 1);
             CHECK(t || hook.fail_at < 0);
             n_failed += !t;
             if (t) check_place(t, size), volt__heap_free_remote(t);
@@ -916,7 +916,7 @@ static void *sharing_thread(void *arg) {
             mine[k] = NULL;
         } else if (i < SHARED_ROUNDS) {
             if (i % 500 == 0) volt__heap_trim_shared(&hook.heap);
-            mine[k] = volt__heap_alloc_shared(&hook.heap, 64 + volt__random_below(&r, 4000));
+            mine[k] = volt__heap_alloc(&hook.heap, 64 + volt__random_below(&r, 4000), 1);
             CHECK(mine[k]);
             size_t size = volt__slab_of(mine[k])->slot_size - sizeof mine[k]->word;
             memset(body_of(mine[k]), fill, size);
@@ -965,7 +965,7 @@ static void *walking_thread(void *arg) {
     return NULL;
 }
 static volt__task *live_task(size_t size, uint32_t is_lasting) {
-    volt__task *t = volt__heap_alloc(&hook.heap, size);
+    volt__task *t = volt__heap_alloc(&hook.heap, size, 0);
     CHECK(t && volt__load_acq(&t->word) < VOLT__REF);
     t->u.result = mark_of(t);
     t->spawn_ms = is_lasting;

@@ -77,7 +77,7 @@ TEST(remote_frees_go_back_in_batches) {
     uint32_t n = 1;
     for (volt__task *t = u->heap.remote; t != c; t = t->next) n++;
     CHECK(n == VOLT_REMOTE_BATCH && !c->next);
-    volt__task *large = volt__heap_alloc(&v->heap, VOLT_SLAB_SIZE); // alone in its slab
+    volt__task *large = volt__heap_alloc(&v->heap, VOLT_SLAB_SIZE, 0); // alone in its slab
     freed_by(w, large);
     CHECK(v->heap.remote == large); // at once
     freed_by(w, still_task(v));
