@@ -7178,15 +7178,24 @@ static uint8_t volt__fd_end_wait(volt__node *node, volt__task *t, int dir) {
     return was;
 }
 // A transfer also ends short at a page that is not mapped; then the socket need not be empty. So
-// the rest of the buffer is checked, and the entry stores the result for the next operation on this
-// buffer. A rest of more than VOLT__REST_MAX bytes is not checked: that would make it resident.
+// the rest of the buffer is checked, and the result is kept for the next operation on this buffer:
+// by the entry, whose tasks may use a buffer each, and by the worker, whose stack may be the buffer
+// of all tasks. A rest of more than VOLT__REST_MAX bytes is not checked: that would make it
+// resident.
 enum { VOLT__REST_MAX = 65536 };
+// The `len` bytes before `end` were accessible at the last check.
+typedef struct volt__fd_mapped {
+    const char *end;
+    uint32_t len;
+} volt__fd_mapped;
 // Returns 1 if the rest is known to be accessible. `done`, the bytes transferred, is > 0.
-static int volt__fd_is_known_mapped(const volt__fd *e, const char *buf, size_t done, size_t len) {
+static int volt__fd_is_known_mapped(const volt__fd *e, const volt__fd_mapped *last, const char *buf,
+                                    size_t done, size_t len) {
     const char *end = buf + len;
     if ((((uintptr_t)buf + done - 1) ^ ((uintptr_t)end - 1)) < 4096)
         return 1; // on the page of the last byte that was transferred
-    return e->mapped_end == end && e->mapped_len >= len;
+    return (e->mapped_end == end && e->mapped_len >= len) ||
+           (last->end == end && last->len >= len);
 }
 // Returns 1 if a short transfer has emptied the socket: no event has come since `seq` was read, and
 // no sticky event is pending, which no further edge would report. Called under lock.
@@ -7194,19 +7203,20 @@ static VOLT__SMALL int volt__fd_is_emptied(const volt__fd *e, uint32_t seq) {
     return e->seq == seq && !e->sticky && e->mode == VOLT__MODE_EDGE;
 }
 // Called after a short read or write of a stream socket. Clears the ready bit, which saves the
-// system call that would give EAGAIN. The lock is released during the check of the buffer.
-static void volt__fd_mark_empty(volt__fd *e, int dir, uint32_t seq, const char *buf, size_t done,
-                                size_t len) {
+// system call that would give EAGAIN. The lock is released during the check of the buffer. *last
+// belongs to the calling worker.
+static void volt__fd_mark_empty(volt__fd *e, volt__fd_mapped *last, int dir, uint32_t seq,
+                                const char *buf, size_t done, size_t len) {
     volt__lock(&e->lock);
     int is_it = volt__fd_is_emptied(e, seq);
-    int is_mapped = volt__fd_is_known_mapped(e, buf, done, len);
+    int is_mapped = volt__fd_is_known_mapped(e, last, buf, done, len);
     if (is_it && !is_mapped && len - done <= VOLT__REST_MAX && len <= UINT32_MAX) {
         volt__unlock(&e->lock);
         is_mapped = VOLT_IS_MAPPED(buf + done, len - done);
         volt__lock(&e->lock);
         is_it = volt__fd_is_emptied(e, seq);
-        e->mapped_end = buf + len;
-        e->mapped_len = is_mapped ? (uint32_t)len : 0;
+        last->end = e->mapped_end = buf + len;
+        last->len = e->mapped_len = is_mapped ? (uint32_t)len : 0;
     }
     if (is_it && is_mapped)
         volt__store_rlx(&e->ready, (uint8_t)(e->ready & ~dir)); // rlx: under lock
@@ -8290,6 +8300,9 @@ struct volt__worker {
     // closing, or the last task that was polled and not private has an extra: spawns and the next
     // begin take their slow paths, which look at both
     uint32_t is_careful;
+#ifndef VOLT_NO_IO
+    volt__fd_mapped mapped; // the last buffer checked by volt__fd_mark_empty
+#endif
     int64_t last_event_poll, avg_ns; // time of the last event poll; average ns per poll
     int64_t busy_since;              // start of the time that is not yet in stats.busy_ns
     uint64_t ms;                     // last_event_poll in ms since the epoch
@@ -16735,7 +16748,8 @@ static int64_t volt__io_perform(volt_cx *cx, volt__fd *e, volt__io *io) {
     rc = volt__io_call(cx, io, flags);
     if (VOLT__UNLIKELY(rc == -ENOTSOCK) && volt__io_is_stale(io, flags)) return VOLT__STALE;
     if (rc > 0 && (size_t)rc < io->len && (flags & VOLT__FD_STREAM) && io->count == 0)
-        volt__fd_mark_empty(e, io->dir, io->snapshot.seq, io->buf, (size_t)rc, io->len);
+        volt__fd_mark_empty(e, &cx->worker_->mapped, io->dir, io->snapshot.seq, io->buf,
+                            (size_t)rc, io->len);
     return rc;
 }
 // One attempt, under a pin. Returns the result of volt__io_perform, or -EBADF if the descriptor is

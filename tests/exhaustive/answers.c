@@ -1713,7 +1713,7 @@ TEST(short_read_keeps_readiness_of_newer_event) {
     CHECK_EQ(write(fd[1], "x", 1), 1);
     CHECK_EQ(look_at_events(), 1);
     CHECK_EQ(e->ready & VOLT__RD, VOLT__RD);
-    volt__fd_mark_empty(e, VOLT__RD, seen.seq, &byte, 1, 2);
+    volt__fd_mark_empty(e, &w->mapped, VOLT__RD, seen.seq, &byte, 1, 2);
     CHECK_EQ(e->ready & VOLT__RD, VOLT__RD);
     GIVES(volt_read(cx_of(0), fd[0], &byte, 1), 1);
     close_pair(fd);
@@ -3204,10 +3204,11 @@ TEST(short_read_at_inaccessible_page_does_not_mean_empty) {
     for (int i = 0; i < 3; i++) {
         size_t len = i == 2 ? 3 * page - 8 : 2 * page - 8;
         e->ready = VOLT__RD;
-        volt__fd_mark_empty(e, VOLT__RD, e->seq, p + 8, page - 8, len);
+        volt__fd_mark_empty(e, &w->mapped, VOLT__RD, e->seq, p + 8, page - 8, len);
         CHECK_EQ(e->ready & VOLT__RD, i == 2 ? VOLT__RD : 0);
     }
-    volt__fd_mark_empty(e, VOLT__RD, e->seq, p + 8, 8, 16); // on one page nothing is asked
+    // on one page nothing is asked
+    volt__fd_mark_empty(e, &w->mapped, VOLT__RD, e->seq, p + 8, 8, 16);
     CHECK_EQ(e->ready & VOLT__RD, 0);
     close_pair(fd);
     CHECK_EQ(munmap(p, 2 * page), 0);
@@ -3216,7 +3217,7 @@ TEST(short_read_at_inaccessible_page_does_not_mean_empty) {
 // A read of `done` bytes into len, of an edge-triggered socket that was ready: is it empty?
 static int is_empty_after(volt__fd *e, const char *buf, size_t done, size_t len) {
     e->ready = VOLT__RD;
-    volt__fd_mark_empty(e, VOLT__RD, e->seq, buf, done, len);
+    volt__fd_mark_empty(e, &w->mapped, VOLT__RD, e->seq, buf, done, len);
     return !(e->ready & VOLT__RD);
 }
 static volt__fd *begin_edge(int fd[2]) {
@@ -3284,6 +3285,31 @@ TEST(longer_buffer_with_same_end_is_looked_at_again) {
     }
     close_pair(fd);
     CHECK_EQ(munmap(p, 2 * page), 0);
+    end();
+}
+// All tasks of a worker may read into one buffer on its stack.
+TEST(buffer_of_a_worker_is_looked_at_once_for_all_its_sockets) {
+    int fd[2], other[2];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    volt__fd *e = begin_edge(fd);
+    open_tcp(other);
+    PENDING(volt_read(cx_of(0), other[0], &byte, 1));
+    GIVES(volt_read(cancelled_cx(0), other[0], &byte, 1), -ECANCELED);
+    char *p = map_pages(3, PROT_READ | PROT_WRITE);
+    CHECK(p);
+    ANSWERS(madvise, 0, EFAULT, EFAULT);
+    CHECK(is_empty_after(e, p + 8, 8, 2 * page));
+    CHECK(is_empty_after(entry(other[0]), p + 8, 8, 2 * page));
+    CHECK(is_empty_after(entry(other[0]), p + 16, 8, 2 * page - 8));
+    CHECK_EQ(answers[A_madvise].n_calls, 1);
+    // one that was not accessible is looked at each time
+    CHECK(!is_empty_after(e, p + page, 8, 2 * page));
+    CHECK(!is_empty_after(entry(other[0]), p + page, 8, 2 * page));
+    CHECK_EQ(answers[A_madvise].n_calls, 3);
+    check_all_given();
+    close_pair(other);
+    close_pair(fd);
+    CHECK_EQ(munmap(p, 3 * page), 0);
     end();
 }
 // The entry has 32 bits for the length of a buffer: beyond it nothing is known of its rest.

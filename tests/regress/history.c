@@ -405,7 +405,8 @@ TEST(fd_seq_survives_wrap) {
         (void)volt__drive_events(rt->workers[0], 0, 0);
         CHECK_EQ(e->seq, UINT32_MAX + events[i]);
         CHECK_EQ(volt__fd_wait(&rt->fds, e, fd[0], 0, VOLT__RD, VOLT__RD, seen, &n, t), 0); // again
-        volt__fd_mark_empty(e, VOLT__RD, seen.seq, "", 1, 1); // no more does a short read clear it
+        // no more does a short read clear it
+        volt__fd_mark_empty(e, &rt->workers[0]->mapped, VOLT__RD, seen.seq, "", 1, 1);
         CHECK(!volt__fd_is_known_empty(e, VOLT__RD));
     }
     volt_rt_close(rt, fd[0]);

@@ -261,7 +261,8 @@ TEST(short_transfer_clears_readiness_unless_an_event_came) {
         f.mode = i & 2 ? VOLT__MODE_EDGE : VOLT__MODE_ONESHOT;
         f.ready = VOLT__RD | VOLT__WR;
         int dir = i & 8 ? VOLT__RD : VOLT__WR;
-        volt__fd_mark_empty(&f, dir, i & 4 ? 4 : 3, "", 1, 1);
+        volt__fd_mapped last = { NULL, 0 };
+        volt__fd_mark_empty(&f, &last, dir, i & 4 ? 4 : 3, "", 1, 1);
         CHECK_EQ(f.ready, (i & 7) == 6 ? (VOLT__RD | VOLT__WR) & ~dir : VOLT__RD | VOLT__WR);
         CHECK_EQ(f.lock, 0);
     }
