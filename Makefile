@@ -17,9 +17,10 @@ WARN_CLANG := -Wcast-align -Wconditional-uninitialized
 # simulation, which is all that the ring cannot tolerate: only test_ring_caps has fewer of them.
 SMALL := -DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=20 -DVOLT_OVERFLOW_CAP=2 \
 	-DVOLT_WHEEL_BITS=2 -DVOLT_TICK_NS=1000000
-# SINGLE has no threads; BARE has no descriptors either.
+# SINGLE has no threads; BARE has no descriptors either; RELEASE has no checks, and so no locks.
 SINGLE := -DVOLT_SINGLE_THREAD
 BARE := $(SINGLE) -DVOLT_NO_IO
+RELEASE := $(SINGLE) -DNDEBUG
 TEST_CFLAGS := -std=gnu11 -gdwarf-4 -Wall -Wextra -I. -Itests/lib -pthread
 # A test program is named after its file: tests/api/chan.c makes test_chan.
 TEST_DIRS := tests/unit tests/api tests/exhaustive tests/stress tests/regress

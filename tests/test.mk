@@ -5,11 +5,13 @@ SINGLE_TESTS := bound brackets calls chan chan_forms chan_kinds compose compose_
 	dirs files group guest misuse net pause process streams sync sync_kinds sync_stress task \
 	test_clock timers unix
 BARE_TESTS := dirs single timers
+RELEASE_TESTS := bound compose guest group single streams
 # examples that wait for times: also without real time
 CLOCKED := 04_timeout 05_cancel 14_group 16_limits
 LOGS := $(TESTS:%=build/log/%) $(TESTS:%=build/log/small-%) $(GOLDEN:%=build/log/example-%) \
 	$(CLOCKED:%=build/log/clock-%) \
 	$(SINGLE_TESTS:%=build/log/single-test_%) $(BARE_TESTS:%=build/log/bare-test_%) \
+	$(RELEASE_TESTS:%=build/log/release-test_%) \
 	$(FUZZERS:%=build/log/replay_%) build/log/doc build/log/rules build/log/semantics \
 	build/log/any_thread build/log/load build/log/speed
 
@@ -50,6 +52,8 @@ build/log/optimised-test_%: build/optimised/test_%
 build/log/single-test_%: build/single/test_%
 	@$(call RUN_TEST,$(RUN) $<)
 build/log/bare-test_%: build/bare/test_%
+	@$(call RUN_TEST,$(RUN) $<)
+build/log/release-test_%: build/release/test_%
 	@$(call RUN_TEST,$(RUN) $<)
 GOLDEN_LIMIT := $(shell command -v timeout >/dev/null && echo timeout 60)
 # The output of an example must be what its head says.
@@ -122,6 +126,7 @@ $(eval $(call TEST_RULES,optimised,build/optimised,-O2))
 $(eval $(call TEST_RULES,small,build/small,-O0 -w $$(SMALL)))
 $(eval $(call TEST_RULES,single,build/single,-O0 -w $$(SINGLE)))
 $(eval $(call TEST_RULES,bare,build/bare,-O0 -w $$(BARE)))
+$(eval $(call TEST_RULES,release,build/release,-O0 -w $$(RELEASE),-O2))
 build/test_ring_caps build/small/test_ring_caps: tests/unit/queues.c
 $(GOLDEN:%=build/examples/%): EXAMPLE_LEVEL := -O0
 EXAMPLE_LEVEL := -O2

@@ -444,11 +444,11 @@ TEST_OF_THREADS(dump_stops_at_first_error_of_its_sink) {
         CHECK_EQ(s.n_puts, i);
     }
     CHECK_EQ(volt_dump(rt, -1, 0), -EBADF);
-    volt__lock(&rt->slabs.lock); // as where a crash has stopped a thread that held it
+    volt__lock_kept(&rt->slabs.lock); // as where a crash has stopped a thread that held it
     CHECK_EQ(volt_dump(rt, -1, VOLT_DUMP_CRASH), -EBADF);
     s.fail_at = 0;
     CHECK_EQ(volt_dump_to(rt, put, &s, VOLT_DUMP_CRASH), -EBUSY);
-    volt__unlock(&rt->slabs.lock);
+    volt__unlock_kept(&rt->slabs.lock);
     volt_token_cancel(&stop);
     drop(&s);
     destroy(rt);
@@ -581,9 +581,9 @@ typedef struct {
     int n_late;
 } changer;
 static uint32_t count_gone(volt_rt *rt) {
-    volt__lock(&rt->slabs.lock);
+    volt__lock_kept(&rt->slabs.lock);
     uint32_t n = rt->slabs.n_destroyed;
-    volt__unlock(&rt->slabs.lock);
+    volt__unlock_kept(&rt->slabs.lock);
     return n;
 }
 static void spawn_large(changer *c, volt_handle *h, const char *name) {
@@ -649,9 +649,9 @@ static volt_poll spawns_stays(volt_cx *cx, void *arg) {
     VOLT_END(0);
 }
 static uint64_t count_made(volt_rt *rt) {
-    volt__lock(&rt->slabs.lock);
+    volt__lock_kept(&rt->slabs.lock);
     uint64_t n = rt->slabs.n_created;
-    volt__unlock(&rt->slabs.lock);
+    volt__unlock_kept(&rt->slabs.lock);
     return n;
 }
 static int put_and_shrink(void *user, const char *text, size_t len) {

@@ -51,6 +51,7 @@ TEST(single_thread_config_has_one_worker_in_guest_mode) {
     destroy(rt);
 }
 
+#if VOLT_DEBUG
 static void *spawns(void *arg) {
     (void)!VOLT_RT_SPAWN((volt_rt *)arg, NULL, giver_run, (giver){ .value = 1 });
     return NULL;
@@ -64,6 +65,38 @@ static void *steps(void *arg) {
 }
 TEST_DIES(step_by_another_thread_is_caught, "a runtime belongs to the thread that made it") {
     join_thread(start_thread(steps, create_on(1)));
+}
+#endif
+// Release builds have no other locks; see volt__lock_kept.
+typedef struct asker {
+    volt_frame frame;
+    volt_rt *rt;
+    volt_time deadline;
+} asker;
+static volt_poll asker_run(volt_cx *cx, void *arg) {
+    asker *a = (asker *)arg;
+    VOLT_BEGIN(cx, a);
+    a->deadline = volt_rt_deadline(a->rt);
+    VOLT_END(0);
+}
+TEST(deadline_inside_a_step_is_never) {
+    asker a = { .rt = create_on(1) };
+    CHECK_EQ(volt_block_on(a.rt, asker_run, &a), 0);
+    CHECK_EQ(a.deadline, VOLT_NEVER);
+    destroy(a.rt);
+}
+static int drop_text(void *user, const char *text, size_t len) { // as a volt_put
+    (void)user, (void)text, (void)len;
+    return 0;
+}
+TEST(crash_dump_is_refused_while_the_slabs_change) {
+    volt_rt *rt = create_on(1);
+    CHECK_EQ(volt_dump_to(rt, drop_text, NULL, VOLT_DUMP_CRASH), 0);
+    volt__lock_kept(&rt->slabs.lock); // as where a signal stops the thread
+    CHECK_EQ(volt_dump_to(rt, drop_text, NULL, VOLT_DUMP_CRASH), -EBUSY);
+    volt__unlock_kept(&rt->slabs.lock);
+    CHECK_EQ(volt_dump_to(rt, drop_text, NULL, VOLT_DUMP_CRASH), 0);
+    destroy(rt);
 }
 static void *runs_one_of_its_own(void *arg) {
     for (int i = 0; i < 50; i++) {

@@ -143,7 +143,7 @@ why=
 [ "$(wc -l <"$root/README.md")" -le 150 ] && [ "$(wc -c <"$root/README.md")" -le 8192 ] ||
     why='more than 150 lines or 8 KB'
 verdict 'README.md is short' "$why"
-mkdir "$out/first" && cd "$out/first" && ln -s "$root/volt.h" .
+mkdir "$out/first" && cd "$out/first" && ln -s "$root/volt.h" . || exit 1
 # page_program NAME  The ```c block of README.md that begins with "// NAME"; page_shell NAME prints
 # its commands.
 page_program() {
