@@ -7,6 +7,7 @@
 # takes more than 100 KiB for all, 30 for the plain echo server, 22 for its form with one thread.
 # `make size` runs it:
 #   size.sh DIR NAME=COMMAND...     a missing command is named, and the script fails
+#   PARTS= size.sh ...              the first table only
 set -u
 export LC_ALL=C
 dir=$1 rc=0
@@ -84,7 +85,9 @@ for target; do
     fi
 done
 
-parts='VOLT_NO_UDP VOLT_NO_UNIX VOLT_NO_STREAM VOLT_NO_SIGNAL VOLT_NO_PROCESS VOLT_NO_FILES'
+all_parts='VOLT_NO_UDP VOLT_NO_UNIX VOLT_NO_STREAM VOLT_NO_SIGNAL VOLT_NO_PROCESS VOLT_NO_FILES'
+parts=${PARTS-$all_parts}
+[ -n "$parts" ] || exit $rc
 echo
 printf '| all, text + data, without'
 for target; do [ ! -s "$dir/all-${target%%=*}" ] || printf ' | %s' "${target%%=*}"; done

@@ -129,7 +129,7 @@ build/check/builds-%:
 	@sh tests/static/compile/builds.sh $* build/check/files-of-$(@F) $(FLAGS_$*)
 	@touch $@
 build/check/less-%:
-	@sh tests/static/compile/less.sh $* build/check/files-of-$(@F) $(FLAGS_$*)
+	@FULL='$(FULL)' sh tests/static/compile/less.sh $* build/check/files-of-$(@F) $(FLAGS_$*)
 	@touch $@
 # Locals above VOLT_BEGIN, which no compiler warns of; not in tests about such a mistake.
 BEGINS = $(filter-out tests/api/misuse.c,\
@@ -169,7 +169,7 @@ build/check/packages:
 		build/check/files-of-$(@F) text make buildroot openwrt yocto
 	@touch $@
 
-# SIZES='x86-64=cc': that row only.
+# SIZES='x86-64=cc': that row only. PARTS= : only the first table, and its limits.
 SIZES ?= x86-64='$(CC)' Thumb-2='arm-linux-gnueabihf-gcc -mthumb' AArch64=aarch64-linux-gnu-gcc \
 	MIPS=mips-linux-gnu-gcc RISC-V=riscv64-linux-gnu-gcc
 size:
