@@ -17,7 +17,8 @@ WARN_CLANG := -Wcast-align -Wconditional-uninitialized
 # simulation, which is all that the ring cannot tolerate: only test_ring_caps has fewer of them.
 SMALL := -DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=20 -DVOLT_OVERFLOW_CAP=2 \
 	-DVOLT_WHEEL_BITS=2 -DVOLT_TICK_NS=1000000
-# SINGLE has no threads; BARE has no descriptors either; RELEASE has no checks, and so no locks.
+# SINGLE has no threads; BARE has no descriptors either; RELEASE has no checks either, and only the
+# two kept locks.
 SINGLE := -DVOLT_SINGLE_THREAD
 BARE := $(SINGLE) -DVOLT_NO_IO
 RELEASE := $(SINGLE) -DNDEBUG

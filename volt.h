@@ -4055,9 +4055,9 @@ static volt_time volt__test_clock_now(void); // below
 #  endif
 #endif
 
-// For short functions with several callers, which GCC would copy into each at -Os, too: it takes
-// 64-bit arithmetic for one instruction, also on a 32-bit processor, and an access to errno for a
-// load.
+// Marks short functions with several callers. At -Os, GCC would copy them into each caller: it
+// counts 64-bit arithmetic as one instruction even on a 32-bit processor, and an access to errno as
+// a load.
 #ifdef __OPTIMIZE_SIZE__
 #  define VOLT__SMALL __attribute__((noinline))
 #else
@@ -4825,7 +4825,8 @@ VOLT__SASSERT(VOLT_TICK_NS >= 1000 && VOLT_POLL_NS >= 1, "VOLT_TICK_NS, VOLT_POL
 #  define volt__load_rlx(p_) (*(p_))
 #  define volt__load_acq(p_) (*(p_))
 #  define volt__store_rlx(p_, v_) ((void)(*(p_) = (v_)))
-#  define volt__store_rel(p_, v_) ((void)(*(p_) = (v_)))
+// A crash dump in a signal handler that sees the new value sees what was stored before it.
+#  define volt__store_rel(p_, v_) (volt__fence_compiler(), (void)(*(p_) = (v_)))
 #  define volt__xchg_acq(p_, v_) VOLT__RMW(p_, v_)
 #  define volt__xchg_rel(p_, v_) VOLT__RMW(p_, v_)
 #  define volt__xchg_acq_rel(p_, v_) VOLT__RMW(p_, v_)
@@ -5141,8 +5142,8 @@ VOLT_API volt_time volt_now(void) { return VOLT_NOW_NS(); }
 // The store that frees a lock or sets a parker is the last access to the object, since the next
 // holder, or the thread that waited, may free its memory. A later wake-up uses only the address.
 // Under VOLT_SINGLE_THREAD a futex lock is a plain flag, which only debug builds have, and a parker
-// never sleeps. A kept lock is a flag in release builds, too, since a signal handler, or a function
-// that its holder calls, may find it held.
+// never sleeps. A kept lock, slabs.lock or guest_lock, is a flag in release builds, too, since a
+// signal handler, or a function that its holder calls, may find it held.
 #ifdef VOLT_SINGLE_THREAD
 static inline int volt__try_lock_kept(uint32_t *lock) {
     uint32_t before = *lock;
@@ -7680,7 +7681,7 @@ static void volt__idle_init(volt__idle *idle, uint32_t n_workers) {
     memset(idle, 0, sizeof *idle);
     idle->n_words = (n_workers + VOLT__IDLE_BITS - 1) / VOLT__IDLE_BITS;
 }
-// With one word these are constants, or for one worker most of them.
+// If VOLT_MAX_WORKERS fits one word, the first two are constants; if it is 1, so is the third.
 static inline uint32_t volt__idle_n_words(const volt__idle *idle) {
     return VOLT__IDLE_WORDS == 1 ? 1 : idle->n_words;
 }
@@ -8333,6 +8334,7 @@ struct volt__worker {
 #if VOLT_TRACE
     volt__trace trace;
 #endif
+    // The large members are last, as in volt_rt.
     // W scanning workers, usually one at a time: event_polls at the last watchdog scan
     VOLT__ALIGN(VOLT__CACHE_LINE) uint32_t event_polls_seen;
     uint32_t stats_lock;
@@ -8347,9 +8349,11 @@ struct volt__worker {
     volt__wheel wheel;
 };
 
-// If VOLT_MAX_WORKERS is 1, this constant lets the compiler drop all code for several workers.
-#define VOLT__ONE_WORKER (VOLT_MAX_WORKERS == 1)
-#define VOLT__OUTSIDE_HEAPS (VOLT__ONE_WORKER ? 1 : 4)
+#ifdef VOLT_SINGLE_THREAD
+#  define VOLT__OUTSIDE_HEAPS 1
+#else
+#  define VOLT__OUTSIDE_HEAPS 4 // threads that spawn at the same time mostly use different ones
+#endif
 enum { VOLT__PIPES = 8, VOLT__BIG_PIPES = 16 };
 typedef struct volt__pipe {
     int fd[2];
@@ -8399,11 +8403,13 @@ struct volt_rt {
     uint32_t pipes_lock, n_pipes;
     uint32_t n_big_pipes;          // W under pipes_lock, R any (hint): those in use included
     volt__pipe pipes[VOLT__PIPES]; // under pipes_lock: empty pipes, for the next copy
-    // The large ones are last: in one instruction, ARM reaches the first 4 KiB of a structure.
+    // The large members are last: an instruction of ARM reaches the first 4 KiB of a structure.
     volt__fds fds;
     volt__heap outside_heaps[VOLT__OUTSIDE_HEAPS]; // for spawns by threads that are not workers
 };
 
+// If VOLT_MAX_WORKERS is 1, this constant lets the compiler drop all code for several workers.
+#define VOLT__ONE_WORKER (VOLT_MAX_WORKERS == 1)
 static inline int volt__is_solo(const volt__worker *w) { return VOLT__ONE_WORKER || w->is_solo; }
 // local_lock, which guards the LIFO slot and the claimed tasks. A solo worker needs no lock.
 static inline void volt__lock_local(volt__worker *w) {
@@ -16311,7 +16317,7 @@ static int volt__addr_of(int fd, volt_addr *out, int is_peer) {
     struct sockaddr *sa = (struct sockaddr *)(void *)out->sa_;
     int rc = is_peer ? VOLT_SYS(getpeername, fd, sa, &len) : VOLT_SYS(getsockname, fd, sa, &len);
     out->len_ = len < sizeof out->sa_ ? len : (uint32_t)sizeof out->sa_;
-    return rc < 0 ? -errno : 0;
+    return volt__sys_result(rc);
 }
 VOLT_API int volt_local_addr(int fd, volt_addr *out) { return volt__addr_of(fd, out, 0); }
 VOLT_API int volt_peer_addr(int fd, volt_addr *out) { return volt__addr_of(fd, out, 1); }
@@ -17499,9 +17505,8 @@ static int volt__mcast(int fd, const volt_addr *group, unsigned if_index, const 
     if (!source)
         return volt__sys_result(VOLT_SYS(setsockopt, fd, level, name, &all, sizeof all));
     memcpy(&with_source.gsr_source, source->sa_, source->len_);
-    return VOLT_SYS(setsockopt, fd, level, source_name, &with_source, sizeof with_source) < 0
-               ? -errno
-               : 0;
+    return volt__sys_result(
+        VOLT_SYS(setsockopt, fd, level, source_name, &with_source, sizeof with_source));
 }
 VOLT_API int volt_mcast_join(int fd, const volt_addr *group, unsigned if_index,
                              const volt_addr *source_or_null) {
@@ -20667,11 +20672,8 @@ static void volt__out_text(volt__out *o, const char *text) {
 }
 static void volt__out_number(volt__out *o, uint64_t x) {
     char digits[24];
-    size_t at = sizeof digits - 1;
-    digits[at] = 0;
-    do digits[--at] = (char)('0' + x % 10);
-    while ((x /= 10) != 0);
-    volt__out_text(o, digits + at);
+    volt__put_number(digits, x);
+    volt__out_text(o, digits);
 }
 // Returns the length of the UTF-8 character at `text`, or 0 if there is no valid one that ends
 // before `end` or, if that is NULL, before the terminating 0.

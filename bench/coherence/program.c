@@ -66,12 +66,12 @@ static const field worker_fields[] = {
     FIELD(volt__worker, is_blocked),
     FIELD(volt__worker, inbox),
     FIELD(volt__worker, event_polls_seen),
+    FIELD(volt__worker, stats_lock),
+    FIELD(volt__worker, reactor),
+    FIELD(volt__worker, thread),
     FIELD(volt__worker, heap),
     FIELD(volt__worker, heap.remote),
     FIELD(volt__worker, wheel),
-    FIELD(volt__worker, reactor),
-    FIELD(volt__worker, stats_lock),
-    FIELD(volt__worker, thread),
 };
 static const field rt_fields[] = {
     { 0, "config" },
@@ -87,11 +87,11 @@ static const field rt_fields[] = {
     FIELD(volt_rt, injector.lock),
     FIELD(volt_rt, injector.len),
     FIELD(volt_rt, injector.head),
-    FIELD(volt_rt, outside_heaps),
     FIELD(volt_rt, slabs),
-    FIELD(volt_rt, fds),
     FIELD(volt_rt, pool),
     FIELD(volt_rt, names_lock),
+    FIELD(volt_rt, fds),
+    FIELD(volt_rt, outside_heaps),
 };
 static const field task_fields[] = {
     FIELD(volt__task, word),      FIELD(volt__task, next),      FIELD(volt__task, u),
