@@ -129,7 +129,7 @@ build/check/builds-%:
 	@sh tests/static/compile/builds.sh $* build/check/files-of-$(@F) $(FLAGS_$*)
 	@touch $@
 build/check/less-%:
-	@FULL='$(FULL)' sh tests/static/compile/less.sh $* build/check/files-of-$(@F) $(FLAGS_$*)
+	@sh tests/static/compile/less.sh $* build/check/files-of-$(@F) $(FLAGS_$*)
 	@touch $@
 # Locals above VOLT_BEGIN, which no compiler warns of; not in tests about such a mistake.
 BEGINS = $(filter-out tests/api/misuse.c,\

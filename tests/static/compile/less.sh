@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # volt.h with parts left out or added: the implementation by itself at several standards and levels,
 # all warnings as errors. Without threads it must not refer to pthreads, without names not to
-# getaddrinfo; the probes must be there, or not; two examples that need neither descriptors nor
-# threads, with FULL=1 four, must print their expected output.
+# getaddrinfo; the probes must be there, or not; the examples that need neither descriptors nor
+# threads must print their expected output.
 #   sh tests/static/compile/less.sh COMPILER DIRECTORY FLAGS...
 # Ends with "less COMPILER: N passed, N failed".
 cc=$1 out=$2
@@ -60,14 +60,13 @@ runs() {
 }
 
 warnings=$*
-examples='04_timeout 05_cancel'
-[ -z "${FULL:-}" ] || examples="01_hello 02_sleep_join $examples"
 for less in -DVOLT_NO_IO -DVOLT_SINGLE_THREAD '-DVOLT_NO_IO -DVOLT_SINGLE_THREAD' \
     -DVOLT_MAX_WORKERS=1; do
     implementation $old -O0 "$less"
     implementation $new '-O2 -DNDEBUG' "$less"
+    implementation $old -Os "$less"
     implementation $old '-Os -DNDEBUG' "$less"
-    for name in $examples; do runs "$name" "$less"; done
+    for name in 01_hello 02_sleep_join 04_timeout 05_cancel; do runs "$name" "$less"; done
 done
 for more in -DVOLT_NO_NAMES -DVOLT_TRACE=1 -DVOLT_USDT=0 -DVOLT_USDT=1; do
     implementation $new -O2 "$more"
