@@ -16266,12 +16266,9 @@ VOLT_API uint32_t volt_addr_hash(const volt_addr *a) {
     return h;
 }
 static size_t volt__append_number(char *buf, size_t cap, size_t at, uint32_t n) {
-    char digits[12];
-    size_t d = sizeof digits - 1;
-    digits[d] = 0; // written from the end
-    do digits[--d] = (char)('0' + n % 10);
-    while ((n /= 10) != 0);
-    return volt__append_text(buf, cap, at, digits + d);
+    char digits[24];
+    volt__put_number(digits, n);
+    return volt__append_text(buf, cap, at, digits);
 }
 static size_t volt__append_ip(char *buf, size_t cap, const volt_addr *a) {
     char ip[64] = "", name[IF_NAMESIZE];
