@@ -411,7 +411,9 @@ static void *produce(void *arg) {
         pause_if_odd(&t->quiet, &t->n_quiet);
         if (READ(t->n_spawned) - READ(t->n_ended) > BACKLOG) {
             sched_yield();
-            continue;
+            // A parked worker can freeze only in a task. Those of frozen workers may be below the
+            // steal floor, and without a watchdog it gets none of them.
+            if (READ(t->freeze) % 2 == 0) continue;
         }
         volt_handle h = { NULL };
         COUNT(t->n_spawned);
