@@ -239,7 +239,8 @@
 // these objects belong to no runtime; the time limit of the wait does.
 //
 // ---- time
-// volt_time counts nanoseconds of CLOCK_MONOTONIC, which stands still while the machine sleeps.
+// volt_time counts nanoseconds of CLOCK_MONOTONIC, which stands still while the machine is
+// suspended; volt_sleep_on sleeps by a clock that counts that time, or by the time of the day.
 // Timers are kept in ticks of 1/16 ms (VOLT_TICK_NS) and rounded up. A sleep never ends early; it
 // may end up to one tick late, plus the delay of the system: Linux ends a wait about 50 us late
 // (prctl, PR_SET_TIMERSLACK), before 5.11 up to 1 ms. A worker wakes once for all timers of a tick:
@@ -268,7 +269,8 @@
 //   the newest value only                      volt_watch; a volt_watcher needs no closing
 //   many deadlines of one task                 volt_delays
 //   the first of n waits, n known at run time  volt_join_any over children
-//   the first of several waits, plain thread   volt_block_on of a function with a VOLT_SELECT
+//   the first of several waits, plain thread   volt_block_on of a function with a VOLT_SELECT: a
+//                                              thread alone waits for one object at a time
 // A volt lock is held by a task, not by a thread. A pthread mutex held across an await would be
 // unlocked by another thread, and blocks a worker in the meantime. C has no destructors to unlock;
 // the pattern that works is a function with a single way out behind the lock:
@@ -369,19 +371,20 @@
 //                 volt_task_start, volt_task_destroy, volt_try_join, volt_cancel, volt_detach,
 //                 volt_wake, volt_waker_release, volt_result, volt_progress, volt_handle_*,
 //                 volt_group_collect, volt_group_fail_together, volt_group_cancel,
-//                 volt_group_cancel_one, volt_group_len, volt_now, volt_test_advance,
-//                 volt_test_hold, volt_delays_*, volt_interval_init, volt_interval_reset,
-//                 volt_token_* but for the wait, volt_addr_*, volt_local_addr, volt_peer_*,
-//                 volt_listen*, volt_sock_*, volt_set_*, volt_rt_close, volt_pollset_open,
-//                 volt_pollset_set, volt_udp_open, volt_mcast_*, volt_msg_info_*, volt_unix_*,
-//                 volt_socketpair, volt_pipe, volt_tty_*, volt_serial_open, volt_dir_next,
-//                 volt_signals_open, volt_process_signal, volt_process_adopt, volt_exit_text,
-//                 volt_stream_of, volt_copy_failed_at, volt_relay_*; of volt_mutex_*,
-//                 volt_rwlock_*, volt_sem_*, volt_once_*, volt_event_*, volt_wait_group_*,
-//                 volt_tracker_*, volt_notify_*, volt_barrier_*, volt_cond_*, volt_chan_*,
-//                 volt_queue_*, volt_oneshot_*, volt_bcast_*, volt_sub_*, volt_watch_* and
-//                 volt_watcher_* all but the waits; volt_queue_try_pop*, volt_queue_len,
-//                 volt_sub_*, volt_watcher_* and volt_delays_* on one object by one thread at once
+//                 volt_group_cancel_one, volt_group_len, volt_now, volt_clock_now,
+//                 volt_test_advance, volt_test_hold, volt_delays_*, volt_interval_init,
+//                 volt_interval_reset, volt_token_* but for the wait, volt_addr_*, volt_local_addr,
+//                 volt_peer_*, volt_listen*, volt_sock_*, volt_set_*, volt_rt_close,
+//                 volt_pollset_open, volt_pollset_set, volt_udp_open, volt_mcast_*,
+//                 volt_msg_info_*, volt_unix_*, volt_socketpair, volt_pipe, volt_tty_*,
+//                 volt_serial_open, volt_dir_next, volt_signals_open, volt_process_signal,
+//                 volt_process_adopt, volt_exit_text, volt_stream_of, volt_copy_failed_at,
+//                 volt_relay_*; of volt_mutex_*, volt_rwlock_*, volt_sem_*, volt_once_*,
+//                 volt_event_*, volt_wait_group_*, volt_tracker_*, volt_notify_*, volt_barrier_*,
+//                 volt_cond_*, volt_chan_*, volt_queue_*, volt_oneshot_*, volt_bcast_*, volt_sub_*,
+//                 volt_watch_* and volt_watcher_* all but the waits; volt_queue_try_pop*,
+//                 volt_queue_len, volt_sub_*, volt_watcher_* and volt_delays_* on one object by one
+//                 thread at once
 //   plain thread  volt_run, volt_block_on, volt_rt_step, volt_join_sync, volt_pollset_wait_sync and
 //                 all others that end in _sync
 //   between steps volt_rt_deadline: on any thread, while none is inside volt_rt_step; with
@@ -512,6 +515,8 @@
 //   a serial line                        volt_serial_open, then as a socket
 //   TLS, a test without a network        a volt_stream of your own, for readers, writers, copies
 //   a signal                             volt_signals_open before volt_run, volt_signals_next
+//   a time of the day                    volt_sleep_on, also for time that counts while the machine
+//                                        is suspended
 //   a child process                      volt_process_start, volt_process_wait; its output alone:
 //                                        volt_capture_run
 //   any other descriptor                 volt_io, with the system call as a function
@@ -699,12 +704,13 @@
 #endif
 
 // VOLT_NO_IO leaves out the part "descriptors and sockets" of >>api: reads and writes, sockets,
-// addresses, poll sets, host names, and all that is built on them. Files (volt_file_...) stay.
-// Single parts of it are left out by VOLT_NO_UDP: volt_udp_open, multicast, control data, segments,
-// volt_set_ttl, volt_set_tos; VOLT_NO_UNIX: unix datagram sockets, pairs of sockets, pipes,
-// descriptors through sockets, credentials, terminals, serial lines; VOLT_NO_STREAM: streams,
-// readers, writers, copies, relays, volt_sendfile, volt_close_reset; VOLT_NO_SIGNAL;
-// VOLT_NO_PROCESS. VOLT_NO_FILES leaves out volt_file_... and volt_dir_... .
+// addresses, poll sets, host names, and all that is built on them; and the clocks of volt_sleep_on.
+// Files (volt_file_...) stay. Single parts of it are left out by VOLT_NO_UDP: volt_udp_open,
+// multicast, control data, segments, volt_set_ttl, volt_set_tos; VOLT_NO_UNIX: unix datagram
+// sockets, pairs of sockets, pipes, descriptors through sockets, credentials, terminals, serial
+// lines; VOLT_NO_STREAM: streams, readers, writers, copies, relays, volt_sendfile,
+// volt_close_reset; VOLT_NO_SIGNAL; VOLT_NO_PROCESS. VOLT_NO_FILES leaves out volt_file_... and
+// volt_dir_... .
 //
 // VOLT_SINGLE_THREAD leaves out threads. A runtime has one worker, belongs to the thread that made
 // it, and nothing in it is atomic. volt_create makes a guest. volt_block_on, volt_join_sync and
@@ -739,15 +745,16 @@
 //
 // VOLT_USDT=1 compiles in probes for perf, bpftrace and SystemTap (provider `volt`), a `nop` each.
 
-// VOLT_TEST_CLOCK=1 is for tests of code that depends on time. volt_now and all time limits of
-// tasks then follow a clock of the process, which begins at 1 s and stands still while a task runs.
-// When all tasks wait, it jumps to the next timer: a program that sleeps for an hour ends at once,
-// and each run with the same .seed repeats the same order of events. The clock does not jump while
-// a pool thread is at work, nor during a volt_block_in_place, nor in a volt_rt_step, nor between
-// volt_test_hold(rt, 1) and volt_test_hold(rt, 0); volt_test_advance moves it. It does jump
-// while a task waits for another process or a plain thread, whose answer then comes late: hold the
-// clock in such a test. It serves one runtime at a time, of one worker (.workers above 1: -EINVAL);
-// `_sync` calls wait in real time, and .spin_us has no effect.
+// VOLT_TEST_CLOCK=1 is for tests of code that depends on time. volt_now, volt_clock_now and all
+// sleeps and time limits of tasks then follow a clock of the process, which begins at 1 s and
+// stands still while a task runs. When all tasks wait, it jumps to the next timer: a program that
+// sleeps for an hour ends at once, and each run with the same .seed repeats the same order of
+// events. The clock does not jump while a pool thread is at work, nor during a volt_block_in_place,
+// nor in a volt_rt_step, nor between volt_test_hold(rt, 1) and volt_test_hold(rt, 0);
+// volt_test_advance moves it. It does jump while a task waits for another process or a plain
+// thread, whose answer then comes late: hold the clock in such a test. It serves one runtime at a
+// time, of one worker (.workers above 1: -EINVAL); `_sync` calls wait in real time, and .spin_us
+// has no effect.
 
 // VOLT_DEBUG=1 checks for misuse at run time, such as a wait outside an await, or a buffer on the
 // stack, and stops the program with file:line. If two files of a program have different values, the
@@ -860,7 +867,7 @@ typedef struct volt__node {
         int64_t permits_;      // a lock: the permits wanted, and counters, see >>sema
         void *data_;           // a rendezvous: the message, or the space for it
         int64_t n_errors_;     // an accept: errors in a row
-        int64_t socket_;       // a connect: the socket + 1
+        int64_t fd_;           // a connect, a volt_sleep_on: its descriptor + 1
         uint8_t arms_[8];      // several arms: counters, see >>combine
         int64_t decider_;      // a join over an array: index of the child that decides, + 1
     } key_;
@@ -1580,6 +1587,12 @@ typedef enum volt_placement {
     VOLT_PLACE_LEAST   // to a worker that sleeps, else to the least loaded of all
 } volt_placement;
 
+// The clocks of volt_sleep_on, beside the one that all other functions follow.
+typedef enum volt_clock {
+    VOLT_CLOCK_BOOT, // CLOCK_BOOTTIME: as CLOCK_MONOTONIC, but also counts suspended time
+    VOLT_CLOCK_WALL  // CLOCK_REALTIME: ns since 1970, UTC; it can be set
+} volt_clock;
+
 // The kinds of trace events, recorded with VOLT_TRACE.
 typedef enum volt_trace_kind {
     VOLT_TRACE_POLL,    // a poll begins
@@ -1723,7 +1736,9 @@ typedef struct volt_config {
     volt_thread_hook on_thread;
     // how long an idle worker searches before it sleeps, in us, at most 1000000. 0: not at all. One
     // worker at a time spins like that, and a guest never. A request that arrives during the spin
-    // is answered sooner, at the price of CPU time. A runtime that stays idle sleeps after one spin
+    // is answered sooner, at the price of CPU time. A runtime that stays idle sleeps after one
+    // spin. Busy polling of network devices is set in the kernel, by the sysctl net.core.busy_poll,
+    // and needs nothing here
     uint32_t spin_us;
     // with .is_guest. 1: one thread makes all steps, and calls volt_rt_deadline before each of its
     // waits. To save system calls, the descriptor then does not become readable for tasks that this
@@ -2648,6 +2663,20 @@ VOLT_API int volt_test_hold(volt_rt *rt, int hold);
 //   returns: 0
 VOLT_API VOLT_POLL volt_sleep(volt_cx *cx, volt_time at_least);
 VOLT_API VOLT_POLL volt_sleep_until(volt_cx *cx, volt_time deadline);
+#ifndef VOLT_NO_IO
+// The current time of a clock, in ns; with VOLT_TEST_CLOCK that of the test clock.
+//   where  : any thread
+VOLT_API volt_time volt_clock_now(volt_clock clock);
+// Sleeps until `until`, a time of that clock: of VOLT_CLOCK_BOOT, so that the time of a suspended
+// machine counts, or of VOLT_CLOCK_WALL, a time of the day; returns at once if it has passed
+// already. Uses a descriptor while it sleeps. Does not wake a suspended machine. volt_coalesce
+// rounds the times of these clocks, too.
+//   returns: 0 | 1 if VOLT_CLOCK_WALL was set during the sleep, and `until` has not come: the
+//            program may have to choose another time | -EINVAL if the kernel, before Linux 3.15,
+//            cannot sleep by VOLT_CLOCK_BOOT | -EMFILE, -ENFILE, -ENOMEM, -EBADF as
+//            volt_udp_open
+VOLT_API VOLT_POLL volt_sleep_on(volt_cx *cx, volt_clock clock, volt_time until);
+#endif
 // Sets up a periodic timer, whose first tick is one period from now. Set iv->missed afterwards to
 // choose another behaviour than VOLT_MISSED_BURST.
 //   where  : any thread
@@ -3011,6 +3040,9 @@ VOLT_API int volt_bcast_is_closed(volt_bcast *b);
 // stops at a release without a retain.
 VOLT_API void volt_bcast_retain(volt_bcast *b);
 VOLT_API void volt_bcast_release(volt_bcast *b);
+// Retains the broadcast only if it has senders, as volt_chan_try_retain does.
+//   returns: 0 | -EPIPE if it has none, or is closed
+VOLT_API VOLT__MUST int volt_bcast_try_retain(volt_bcast *b);
 // The number of subscriptions that are open.
 VOLT_API uint32_t volt_bcast_subs(volt_bcast *b);
 // Waits until no subscription is open: for a sender whose messages are then no longer wanted. Waits
@@ -3059,6 +3091,7 @@ VOLT_API VOLT__MUST int volt_watch_wait_closed_sync(volt_watch *w, volt_time at_
 // watch.
 VOLT_API void volt_watch_retain(volt_watch *w, int side);
 VOLT_API void volt_watch_release(volt_watch *w, int side);
+VOLT_API VOLT__MUST int volt_watch_try_retain(volt_watch *w, int side);
 // Begins to watch. The current value counts as seen. A volt_watcher is for one task or thread at a
 // time, and needs no closing.
 //   memory : *w must exist while the watcher is used
@@ -3864,6 +3897,7 @@ extern "C" {
 //   >>messages   messages on sockets, datagrams
 //   >>unix       unix sockets, pipes, terminals
 //   >>net        connect, closing, readiness, poll sets
+//   >>clocks     sleeps by clocks that count suspended time, or that can be set
 //   >>streams    streams, readers, writers
 //   >>combine    select and join over arms, join over arrays
 //   >>copy       copying between streams, files to sockets
@@ -4073,10 +4107,17 @@ static volt_time volt__test_clock_now(void); // below
 static __attribute__((unused)) VOLT__SMALL int volt__sys_result(int rc) {
     return rc < 0 ? -errno : rc;
 }
-static int64_t volt__sys_now(void) {
+static inline int64_t volt__sys_clock(clockid_t id) {
     struct timespec t;
-    VOLT_SYS(clock_gettime, CLOCK_MONOTONIC, &t);
+    VOLT_SYS(clock_gettime, id, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+static int64_t volt__sys_now(void) { return volt__sys_clock(CLOCK_MONOTONIC); }
+static inline struct timespec volt__sys_timespec(int64_t ns) {
+    struct timespec t;
+    t.tv_sec = (time_t)(ns / 1000000000);
+    t.tv_nsec = (long)(ns % 1000000000);
+    return t;
 }
 // Returns 1 if the error may mean that the kernel or a seccomp filter does not support a call or a
 // flag. The caller then falls back to an older call.
@@ -7562,10 +7603,10 @@ static int volt__reactor_init(volt__reactor *r, uint32_t index, int watchdog_fd)
     return rc;
 }
 
-// ---- timerfds: of the watchdog, and of a guest
+// ---- timerfds: of the watchdog, of a guest, of sleeps by other clocks (>>clocks)
 
-static int volt__timer_fd_open(void) {
-    int fd = VOLT_SYS(timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+static int volt__timer_fd_open(clockid_t clock) {
+    int fd = VOLT_SYS(timerfd_create, clock, TFD_CLOEXEC | TFD_NONBLOCK);
     return volt__sys_result(fd);
 }
 // Sets the timer to expire in `left` ns; < 0: never. An earlier expiry that was not read is
@@ -7575,15 +7616,12 @@ static void volt__timer_fd_set(int fd, int64_t left) {
     VOLT_ASSERT(fd >= 0);
     memset(&t, 0, sizeof t);
     if (left == 0) left = 1; // 0 would disarm it
-    if (left > 0) {
-        t.it_value.tv_sec = (time_t)(left / 1000000000);
-        t.it_value.tv_nsec = (long)(left % 1000000000);
-    }
+    if (left > 0) t.it_value = volt__sys_timespec(left);
     VOLT_SYS(timerfd_settime, fd, 0, &t, NULL);
 }
 // Called after volt__reactor_init. Returns 0 or -errno; in both cases deinit closes the timerfd.
 static int volt__reactor_init_guest(volt__reactor *r) {
-    int fd = volt__timer_fd_open();
+    int fd = volt__timer_fd_open(CLOCK_MONOTONIC);
     if (fd < 0) return fd;
     r->timer_fd = fd;
     r->timer_set_to = VOLT_NEVER;
@@ -9769,7 +9807,7 @@ static VOLT__HOT void volt__poll_task(volt__worker *w, volt__task *t) {
 static int volt__watchdog_init(volt__watchdog *watchdog, uint32_t period_us) {
     watchdog->is_armed = 0;
     watchdog->period = (int64_t)period_us * 1000;
-    watchdog->fd = volt__timer_fd_open();
+    watchdog->fd = volt__timer_fd_open(CLOCK_MONOTONIC);
     return watchdog->fd < 0 ? watchdog->fd : 0;
 }
 // Returns 1 if the caller must set the timer, 0 if it is armed already. The fence orders the end of
@@ -11643,6 +11681,7 @@ VOLT_API uint64_t volt_handle_id(const volt_handle *h) {
     X_(WR, "writable", 1)      \
     X_(CONNECT, "connect", 1)  \
     X_(BACKOFF, "back-off", 1) \
+    X_(CLOCK, "clock", 1)      \
     X_(TOKEN, "token", 0)      \
     X_(GROUP, "group", 0)      \
     X_(JOB, "blocking", 0)     \
@@ -14732,6 +14771,11 @@ static void volt__chan_retain_sides(uint32_t *n_senders, uint32_t *n_receivers, 
     if (side & VOLT_CHAN_SENDER) ++*n_senders;
     if (side & VOLT_CHAN_RECEIVER) ++*n_receivers;
 }
+// Returns 1 if a side that is named has no users.
+static int volt__chan_has_lost_side(uint32_t n_senders, uint32_t n_receivers, int side) {
+    return ((side & VOLT_CHAN_SENDER) && n_senders == 0) ||
+           ((side & VOLT_CHAN_RECEIVER) && n_receivers == 0);
+}
 // Returns 1 if this is the last user of a side. no_sender, no_receiver: the texts of the misuse.
 static int volt__chan_release_sides(uint32_t *n_senders, uint32_t *n_receivers, int side,
                                     const char *no_sender, const char *no_receiver) {
@@ -14749,8 +14793,7 @@ VOLT_API void volt_chan_retain(volt_chan *c, int side) {
 }
 VOLT_API int volt_chan_try_retain(volt_chan *c, int side) {
     volt__lock(&c->lock_);
-    int is_gone = ((side & VOLT_CHAN_SENDER) && c->n_senders_ == 0) ||
-                  ((side & VOLT_CHAN_RECEIVER) && c->n_receivers_ == 0) || c->is_closed_;
+    int is_gone = volt__chan_has_lost_side(c->n_senders_, c->n_receivers_, side) || c->is_closed_;
     if (!is_gone) volt__chan_retain_sides(&c->n_senders_, &c->n_receivers_, side);
     volt__unlock(&c->lock_);
     return is_gone ? -EPIPE : 0;
@@ -15093,6 +15136,13 @@ VOLT_API void volt_bcast_retain(volt_bcast *b) {
     b->n_senders_++;
     volt__unlock(&b->lock_);
 }
+VOLT_API int volt_bcast_try_retain(volt_bcast *b) {
+    volt__lock(&b->lock_);
+    int is_gone = b->n_senders_ == 0 || b->is_closed_;
+    if (!is_gone) b->n_senders_++;
+    volt__unlock(&b->lock_);
+    return is_gone ? -EPIPE : 0;
+}
 VOLT_API int volt_bcast_is_closed(volt_bcast *b) {
     volt__lock(&b->lock_);
     int is_closed = (int)b->is_closed_;
@@ -15275,6 +15325,13 @@ VOLT_API int volt_watch_is_closed(volt_watch *w) {
     int is_closed = (int)w->is_closed_;
     volt__unlock(&w->lock_);
     return is_closed;
+}
+VOLT_API int volt_watch_try_retain(volt_watch *w, int side) {
+    volt__lock(&w->lock_);
+    int is_gone = volt__chan_has_lost_side(w->n_senders_, w->n_receivers_, side) || w->is_closed_;
+    if (!is_gone) volt__chan_retain_sides(&w->n_senders_, &w->n_receivers_, side);
+    volt__unlock(&w->lock_);
+    return is_gone ? -EPIPE : 0;
 }
 VOLT_API void volt_watch_retain(volt_watch *w, int side) {
     volt__lock(&w->lock_);
@@ -18205,7 +18262,7 @@ static volt_poll volt__connect_wait(volt_cx *cx, volt__node *node, const volt__c
     }
     if (rc != VOLT__FD_LINKED)
         return volt__connect_end(cx, node, args, fd, rc < 0 ? rc : -EBADF);
-    node->key_.socket_ = fd + 1;
+    node->key_.fd_ = fd + 1;
     return volt__leaf_pending(cx, node, (uint32_t)fd);
 }
 static volt_poll volt__connect_start(volt_cx *cx, volt__node *node,
@@ -18225,7 +18282,7 @@ static volt_poll volt__connect(volt_cx *cx, const volt__connect_args *args) {
     volt__check_not_on_stack(cx, args->from_or_null);
     volt__node *node = volt__leaf_begin(cx, VOLT__LEAF_CONNECT);
     if (!node) return volt_pending();
-    int fd = (int)(node->key_.socket_ - 1), is_cancelled = volt__scope_is_cancelled(cx);
+    int fd = (int)(node->key_.fd_ - 1), is_cancelled = volt__scope_is_cancelled(cx);
     if (fd < 0)
         return is_cancelled ? volt__leaf_ready(node, -ECANCELED)
                             : volt__connect_start(cx, node, args);
@@ -18417,6 +18474,73 @@ VOLT_API void volt_pollset_close(volt_cx *cx, volt_pollset *p) {
     volt__close(cx->rt_, fd);
 }
 #endif
+
+//==================================================================================================
+// >>clocks  sleeps by clocks that count suspended time, or that can be set
+//==================================================================================================
+// Each sleep has a timerfd of its own, which the reactor watches as it does any descriptor. Between
+// polls, key_ of its node holds that descriptor + 1, or 0 if there is none yet. It is closed before
+// the result is returned. volt_clock_now may be called by any thread, the others in a poll.
+#ifndef VOLT_NO_IO
+static clockid_t volt__clock_id(volt_clock clock) {
+    return clock == VOLT_CLOCK_WALL ? CLOCK_REALTIME : CLOCK_BOOTTIME;
+}
+VOLT_API volt_time volt_clock_now(volt_clock clock) {
+    return VOLT_TEST_CLOCK ? VOLT_NOW_NS() : volt__sys_clock(volt__clock_id(clock));
+}
+// Returns the descriptor of a timer that expires at the time `until` of the clock, or -errno.
+static int volt__clock_open(volt_clock clock, volt_time until) {
+    int fd = volt__timer_fd_open(volt__clock_id(clock));
+    if (fd < 0) return fd;
+    struct itimerspec t;
+    memset(&t, 0, sizeof t);
+    if (until < 1) until = 1; // 0 would disarm it
+    if (sizeof(time_t) < sizeof until && until > INT32_MAX * VOLT_S(1))
+        until = INT32_MAX * VOLT_S(1); // the end of such a clock
+    t.it_value = volt__sys_timespec(until);
+    enum { CANCEL_ON_SET = 2 }; // TFD_TIMER_CANCEL_ON_SET, which older headers lack
+    int flags = TFD_TIMER_ABSTIME;
+    if (clock == VOLT_CLOCK_WALL) flags |= CANCEL_ON_SET;
+    int rc = volt__sys_result(VOLT_SYS(timerfd_settime, fd, flags, &t, NULL));
+    if (rc == 0) return fd;
+    VOLT_SYS(close, fd);
+    return rc;
+}
+// Returns as volt_sleep_on, or -EAGAIN. After ECANCELED, the clock was set, the timer still has the
+// rest of its time.
+static int64_t volt__clock_call(int fd, void *unused) {
+    uint64_t n;
+    struct itimerspec left;
+    (void)unused;
+    if (VOLT_SYS(read, fd, &n, sizeof n) >= 0) return 0;
+    if (errno != ECANCELED || VOLT_SYS(timerfd_gettime, fd, &left) < 0) return -errno;
+    return left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0;
+}
+static volt_poll volt__clock_sleep(volt_cx *cx, volt_clock clock, volt_time until) {
+    volt__node *node = volt__leaf(cx, VOLT__LEAF_CLOCK);
+    int fd = (int)(node->key_.fd_ - 1);
+    volt__io io;
+    volt_poll out;
+    volt__io_init_call(&io, fd, VOLT__RD, 0, volt__clock_call, NULL);
+    if (!volt__io_begin(cx, node, &io, &out)) {
+        if (!volt_is_pending(out) && fd >= 0) volt__close(cx->rt_, fd); // cancelled
+        return out;
+    }
+    if (fd < 0) {
+        fd = io.fd = volt__clock_open(clock, until);
+        if (fd < 0) return volt__leaf_ready(node, fd);
+        volt__fd_adopt(cx, fd, VOLT__FD_PROBED | VOLT__FD_NONBLOCK);
+        node->key_.fd_ = fd + 1;
+    }
+    int64_t rc = volt__io_step(cx, node, &io);
+    if (rc == -EAGAIN) return volt__leaf_pending(cx, node, (uint32_t)fd);
+    volt__close(cx->rt_, fd);
+    return volt__leaf_ready(node, rc);
+}
+VOLT_API volt_poll volt_sleep_on(volt_cx *cx, volt_clock clock, volt_time until) {
+    return VOLT_TEST_CLOCK ? volt_sleep_until(cx, until) : volt__clock_sleep(cx, clock, until);
+}
+#endif // VOLT_NO_IO
 
 //==================================================================================================
 // >>streams  streams, readers, writers

@@ -36,7 +36,7 @@ bench-placement: build/bench/placement
 	@bench/tools/placement.sh
 # Every access calls tests/model/tsan.c, which is linked with a machine of simulated processors in
 # place of the sanitizer.
-COHERENT := sched sync chan timer
+COHERENT := sched sync chan timer outside
 COHERENCE_PARTS := $(patsubst %,build/bench/coherence/%.part.o,machine kernel hooks symbols)
 bench-coherence: need-gcc $(COHERENT:%=build/bench/coherence/%)
 	@bench/coherence/run.sh

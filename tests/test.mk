@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR 0BSD
 # ---- test: each log is a target, so that as many run at once as there are processors. A log ends
 # with "<name>: N passed, N failed, N skipped"; one that does not counts as a failure.
-SINGLE_TESTS := bound brackets calls chan chan_forms chan_kinds compose compose_sync datagrams \
-	dirs files group guest misuse net pause process streams sync sync_kinds sync_stress task \
+SINGLE_TESTS := bound brackets calls chan chan_forms chan_kinds clocks compose compose_sync \
+	datagrams dirs files group guest misuse net pause process streams sync sync_kinds sync_stress task \
 	test_clock timers unix
 BARE_TESTS := dirs single timers
 RELEASE_TESTS := bound compose guest group single streams

@@ -43,9 +43,10 @@ enum { WORDS = 8, BUCKETS = 1 << 22, LINES = 1 << 20, IGNORED = 8 };
 typedef struct counts {
     uint64_t transfers, invalidations, rmws, shared;
 } counts;
+__extension__ typedef unsigned __int128 set; // of processors
 typedef struct line {
     uintptr_t number;
-    uint64_t holders;
+    set holders;
     counts word[WORDS];
 } line;
 static line *lines;       // 1 ..
@@ -64,6 +65,9 @@ static int is_ignored(uintptr_t addr) {
     for (int i = 0; i < n_ignored; i++)
         if (ignored[i] == addr >> 3) return 1;
     return 0;
+}
+static unsigned set_size(set s) {
+    return (unsigned)(__builtin_popcountll((uint64_t)s) + __builtin_popcountll((uint64_t)(s >> 64)));
 }
 static void *reserve(size_t bytes) {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -84,13 +88,13 @@ static line *line_of(uintptr_t addr) {
 // Returns the cost.
 static int64_t line_access(uintptr_t addr, int kind, int processor) {
     line *l = line_of(addr);
-    const uint64_t me = UINT64_C(1) << processor, others = l->holders & ~me;
+    const set me = (set)1 << processor, others = l->holders & ~me;
     const int is_missing = others && !(l->holders & me), is_taken = kind != READ && others;
     l->holders = kind == READ ? l->holders | me : me;
     if (is_counting) {
         counts *c = &l->word[addr >> 3 & (WORDS - 1)];
         c->transfers += (uint64_t)is_missing;
-        if (is_taken) c->invalidations += (uint64_t)__builtin_popcountll(others);
+        if (is_taken) c->invalidations += set_size(others);
         c->rmws += kind == RMW;
         c->shared += kind == RMW && others;
     }

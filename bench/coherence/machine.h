@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR 0BSD
-// A machine of up to 64 processors with caches, for benchmark programs: the number of cache lines
+// A machine of up to 80 processors with caches, for benchmark programs: the number of cache lines
 // that move per operation, their names, and the number of atomic operations on a line that another
 // processor holds.
 // A program of rows is compiled with -fsanitize=thread, so that each access to memory calls a
@@ -31,7 +31,7 @@ enum {
     COST_CALL = 300,
     COST_WAKE = 5000
 };
-enum { PROCESSORS = 64 };
+enum { PROCESSORS = 80 }; // 64 workers, and the threads of the rows of work from outside
 #define NEVER INT64_MAX
 
 // ---- caches and processors (machine.c)

@@ -16,6 +16,7 @@
 #define bench_stop clock_stop
 #define bench_print clock_print
 #define bench_print_header clock_print_header
+#define bench_now clock_now
 #include "../rows/bench.h"
 #undef bench_start
 #undef bench_pause
@@ -23,12 +24,44 @@
 #undef bench_stop
 #undef bench_print
 #undef bench_print_header
+#undef bench_now
+#define bench_now coherence_now
 static void bench_start(bench_row *r) { (void)r, coherence_begin(); }
 static void bench_pause(bench_row *r) { (void)r; }
 static void bench_resume(bench_row *r) { (void)r; }
 static void bench_stop(bench_row *r) { coherence_end(r->id, r->workers, r->ops); }
 static void bench_print(bench_row *r) { (void)r; }
 static void bench_print_header(void) {}
+
+// ---- threads that are not workers: processors, too
+
+typedef struct program_gate {
+    uint32_t n, n_there, turn;
+} program_gate;
+static int program_gate_init(program_gate *g, uint32_t n) {
+    *g = (program_gate){ .n = n };
+    return 0;
+}
+static void program_gate_wait(program_gate *g) {
+    const uint32_t turn = __atomic_load_n(&g->turn, __ATOMIC_ACQUIRE);
+    if (__atomic_add_fetch(&g->n_there, 1, __ATOMIC_ACQ_REL) < g->n) {
+        while (__atomic_load_n(&g->turn, __ATOMIC_ACQUIRE) == turn)
+            (void)coherence_futex_wait(&g->turn, turn, INT64_MAX);
+        return;
+    }
+    g->n_there = 0;
+    __atomic_store_n(&g->turn, turn + 1, __ATOMIC_RELEASE);
+    coherence_futex_wake(&g->turn, INT32_MAX);
+}
+#include <pthread.h>
+#include <sched.h>
+#define pthread_create(thread_, attr_, fn_, arg_) coherence_thread_create(thread_, fn_, arg_)
+#define pthread_join(thread_, result_) coherence_thread_join(thread_)
+#define pthread_barrier_t program_gate
+#define pthread_barrier_init(gate_, attr_, n_) program_gate_init(gate_, n_)
+#define pthread_barrier_wait(gate_) program_gate_wait(gate_)
+#define pthread_barrier_destroy(gate_) ((void)(gate_))
+#define sched_yield() coherence_relax()
 
 #ifndef PROGRAM
 #  define PROGRAM "../rows/sched.c"
@@ -41,7 +74,7 @@ static void bench_print_header(void) {}
 
 // Not an access of a processor.
 __attribute__((no_sanitize("thread"))) void program_switch(int from, int to) {
-    static tally_cell *cells[64];
+    static tally_cell *cells[80];
     if (from < 0) coherence_ignore(&tally_mine);
     else cells[from] = tally_mine;
     tally_mine = cells[to];
@@ -80,6 +113,7 @@ static const field rt_fields[] = {
     FIELD(volt_rt, watchdog),
     FIELD(volt_rt, start_lock),
     FIELD(volt_rt, acks),
+    FIELD(volt_rt, pins),
     FIELD(volt_rt, n_placements),
     FIELD(volt_rt, n_blocked),
     FIELD(volt_rt, idle.searching),
@@ -134,7 +168,11 @@ static int rt_name(const volt_rt *rt, uintptr_t addr, char *text, size_t size) {
 int program_name(uintptr_t addr, char *text, size_t size) {
     extern char __executable_start, _end; // the linker's
     const volt__worker *w = VOLT_TLS_GET();
-    if (w && rt_name(w->rt, addr, text, size)) return 1;
+    const volt_rt *rt = w ? w->rt : NULL;
+#ifdef BENCH_OUTSIDE_H
+    rt = outside_rt;
+#endif
+    if (rt && rt_name(rt, addr, text, size)) return 1;
     if (is_within(addr, &__executable_start, (size_t)(&_end - &__executable_start))) {
         static_name(addr, text, size);
         return 0;

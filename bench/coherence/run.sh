@@ -32,7 +32,7 @@ fail() {
     echo "${0##*/}: $*" >&2
     exit 1
 }
-for program in sched sync chan timer; do
+for program in sched sync chan timer outside; do
     [ -x "$bin/$program" ] || fail "$bin/$program is missing: make bench-coherence"
     "$bin/$program" --list | sed "s|^|$bin/$program |"
 done >"$work/all"

@@ -24,6 +24,7 @@
 // S12e. ns are per operation; for the columns see bench.h, for wall figures that are not times
 // latency.h.
 #define VOLT_IMPLEMENTATION
+#include "counted.h"
 #include "calls.h"
 #include "volt.h"
 #include "rows.h"
@@ -31,9 +32,10 @@
 #include <pthread.h>
 #include <sched.h>
 
-enum { S3_TASKS = 10000, S3_TIMES = 20, S4B_TASKS = 1000, S4B_TIMES = 5 };
-enum { S5_TASKS = 12800, S5_TIMES = 20, S5_THREADS = 8 };
-enum { S12_WAKES = 2000, S12C_WAKES = 500, TICKERS = 100, TICKS = 1000 };
+enum { S3_TASKS = 10000, S3_TIMES = 20 / SHRINK, S4B_TASKS = 1000, S4B_TIMES = 5 / SHRINK };
+enum { S5_TASKS = 12800, S5_TIMES = 20 / SHRINK, S5_THREADS = 8 };
+enum { S12_WAKES = 2000 / SHRINK, S12C_WAKES = 500 / SHRINK };
+enum { TICKERS = 100, TICKS = SHRINK == 1 ? 1000 : 20 };
 
 static double samples[TICKERS * TICKS]; // latencies: one for each operation
 

@@ -55,6 +55,7 @@ LEAVES = {
     "VOLT__LEAF_WR": "writable fd {fd}",
     "VOLT__LEAF_CONNECT": "connect fd {fd}",
     "VOLT__LEAF_BACKOFF": "back-off fd {fd}",
+    "VOLT__LEAF_CLOCK": "clock fd {fd}",
     "VOLT__LEAF_TOKEN": "token {source}",
     "VOLT__LEAF_GROUP": "group {source}",
     "VOLT__LEAF_JOB": "blocking, {job}",

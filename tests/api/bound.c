@@ -452,6 +452,63 @@ ROOT_TEST_1(bound_spawn_without_memory_leaves_nothing, {
     CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
+// A pipe is watched by the worker on which its reader waits; a job ends on a thread of the pool.
+static int give_seven(void *arg) {
+    (void)arg;
+    return 7;
+}
+typedef struct {
+    volt_frame frame;
+    volt_job job;
+    uint32_t worker;
+    int fd, i;
+    char byte;
+    int64_t rc;
+} plumber;
+static volt_poll plumber_run(volt_cx *cx, void *arg) {
+    plumber *p = (plumber *)arg;
+    CHECK_EQ(cx->worker_->index, p->worker);
+    VOLT_BEGIN(cx, p);
+    for (p->i = 0; p->i < ROUNDS; p->i++) {
+        VOLT_AWAIT(p->rc, volt_read(cx, p->fd, &p->byte, 1));
+        CHECK_EQ(p->rc, 1);
+        VOLT_AWAIT(p->rc, volt_blocking(cx, &p->job, give_seven, NULL));
+        CHECK_EQ(p->rc, 7);
+    }
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_group plumbers;
+    int ends[4][2], i, k;
+    int64_t rc;
+} pipes;
+static volt_poll pipes_run(volt_cx *cx, void *arg) {
+    pipes *p = (pipes *)arg;
+    VOLT_BEGIN(cx, p);
+    for (p->i = 0; p->i < 4; p->i++) {
+        volt_spawn_options o = bound_to((uint32_t)p->i % cx->rt_->n_workers);
+        CHECK_EQ(pipe(p->ends[p->i]), 0);
+        plumber one = { .worker = o.worker, .fd = p->ends[p->i][0] };
+        CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, &o, &p->plumbers, plumber_run, one), 0);
+    }
+    for (p->k = 0; p->k < ROUNDS; p->k++)
+        for (p->i = 0; p->i < 4; p->i++) {
+            VOLT_AWAIT(p->rc, volt_write(cx, p->ends[p->i][1], "x", 1));
+            CHECK_EQ(p->rc, 1);
+            if (p->k % 4 == 0) VOLT_AWAIT(volt_yield(cx));
+        }
+    VOLT_AWAIT(p->rc, volt_group_wait(cx, &p->plumbers));
+    for (p->i = 0; p->i < 8; p->i++) volt_close(cx, p->ends[p->i / 2][p->i % 2]);
+    VOLT_END(p->rc);
+}
+TEST(bound_task_is_woken_by_a_descriptor_and_by_a_job_on_its_worker) {
+    EACH_WORKERS(w) {
+        pipes p;
+        memset(&p, 0, sizeof p);
+        CHECK_EQ(run_started(w, pipes_run, &p), 0);
+    }
+}
 // One call of a plain thread wakes several: each goes to its own worker.
 typedef struct {
     volt_frame frame;

@@ -668,3 +668,30 @@ ROOT_TEST_1(writev_all_that_fails_tells_its_progress, {
     free(s->data);
     VOLT_END(0);
 }
+
+// ---- wake-ups of a guest
+
+// Returns the reads and writes that three wake-ups by the thread of the steps cost.
+static int calls_of_wakeups(uint32_t is_asked) {
+    volt_config c = test_config(1);
+    volt_rt *rt = NULL;
+    c.is_guest = 1;
+    c.guest_is_asked = is_asked;
+    CHECK_EQ(volt_create(&c, &rt), 0);
+    CHECK_EQ(volt_rt_step(rt, 0), 0);
+    CHECK_EQ(volt_rt_deadline(rt), VOLT_NEVER);
+    n_calls = n_controls = 0;
+    for (int i = 0, n_ended = 0; i < 3; i++) {
+        RT_SPAWN(rt, NULL, giver_run, (giver){ .n_ended = &n_ended });
+        CHECK_EQ(volt_rt_deadline(rt), 0);
+        CHECK_EQ(volt_rt_step(rt, 0), 1);
+        CHECK_EQ(n_ended, i + 1);
+    }
+    int n = n_calls + n_controls;
+    destroy(rt);
+    return n;
+}
+TEST(guest_that_is_asked_reads_and_writes_nothing_for_its_own_wakeups) {
+    CHECK(calls_of_wakeups(0) > 0);
+    CHECK_EQ(calls_of_wakeups(1), 0);
+}

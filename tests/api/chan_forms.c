@@ -366,3 +366,125 @@ TEST(chan_sync_forms_give_edeadlk_on_worker) {
     memset(&f, 0, sizeof f);
     CHECK_EQ(volt_run(NULL, worker_blocks, &f), 0);
 }
+
+// ---- the first of several channels
+
+enum { CHANNELS = 3 };
+typedef struct {
+    volt_chan c[CHANNELS];
+    int buf[CHANNELS][2];
+} boxes;
+static void boxes_init(boxes *b) {
+    for (int i = 0; i < CHANNELS; i++) volt_chan_init(&b->c[i], b->buf[i], sizeof(int), 2);
+}
+// Returns the sum of the messages that are left.
+static int drain(boxes *b) {
+    int v, sum = 0;
+    for (int i = 0; i < CHANNELS; i++)
+        while (volt_chan_try_recv(&b->c[i], &v, sizeof v) == 1) sum += v;
+    return sum;
+}
+typedef struct {
+    volt_frame frame;
+    boxes *b;
+    volt_arm arm[CHANNELS];
+    int v[CHANNELS], rc;
+} chooser;
+static volt_poll chooser_run(volt_cx *cx, void *arg) {
+    chooser *c = (chooser *)arg;
+    VOLT_BEGIN(cx, c);
+    VOLT_AWAIT(c->rc, VOLT_SELECT(
+        VOLT_ARM(&c->arm[0], volt_chan_recv(cx, &c->b->c[0], &c->v[0], sizeof c->v[0])),
+        VOLT_ARM(&c->arm[1], volt_chan_recv(cx, &c->b->c[1], &c->v[1], sizeof c->v[1])),
+        VOLT_ARM(&c->arm[2], volt_chan_recv(cx, &c->b->c[2], &c->v[2], sizeof c->v[2]))));
+    VOLT_END(0);
+}
+static int fired_of(const chooser *c) {
+    int at = -1;
+    for (int i = 0; i < CHANNELS; i++) {
+        if (!c->arm[i].fired) continue;
+        CHECK_EQ(at, -1);
+        CHECK_EQ(c->arm[i].value, 1);
+        at = i;
+    }
+    return at;
+}
+// Sends to one channel, once the other thread waits at the last of them.
+typedef struct {
+    boxes *b;
+    int to;
+} sender;
+static void *sender_main(void *arg) {
+    sender *s = (sender *)arg;
+    volt_chan *last = &s->b->c[CHANNELS - 1];
+    int v = 10 + s->to;
+    UNTIL(count_waiting(&last->lock_, &last->receivers_) == 1);
+    CHECK_EQ(volt_chan_try_send(&s->b->c[s->to], &v, sizeof v), 0);
+    return NULL;
+}
+TEST_OF_THREADS(plain_thread_receives_from_the_first_of_several_channels) {
+    boxes b;
+    volt_rt *rt = create_on(1);
+    boxes_init(&b);
+    for (int i = 0; i < CHANNELS; i++) {
+        sender s = { &b, i };
+        chooser c;
+        memset(&c, 0, sizeof c);
+        c.b = &b;
+        pthread_t thread = start_thread(sender_main, &s);
+        CHECK_EQ(volt_block_on(rt, chooser_run, &c), 0);
+        join_thread(thread);
+        CHECK_EQ(fired_of(&c), i);
+        CHECK_EQ(c.v[i], 10 + i);
+        CHECK_EQ(drain(&b), 0);
+    }
+    destroy(rt);
+}
+TEST_OF_THREADS(plain_thread_leaves_the_messages_of_other_channels) {
+    boxes b;
+    volt_rt *rt = create_on(1);
+    boxes_init(&b);
+    for (int round = 0; round < 30; round++) {
+        chooser c;
+        memset(&c, 0, sizeof c);
+        c.b = &b;
+        for (int i = 0, v = 1; i < CHANNELS; i++, v *= 10)
+            CHECK_EQ(volt_chan_try_send(&b.c[i], &v, sizeof v), 0);
+        CHECK_EQ(volt_block_on(rt, chooser_run, &c), 0);
+        CHECK_EQ(c.v[fired_of(&c)] + drain(&b), 111);
+    }
+    destroy(rt);
+}
+// The same with children, whose number need not be known when the program is compiled.
+typedef struct {
+    volt_frame frame;
+    volt_chan *c;
+    int v, rc;
+} receiver;
+static volt_poll receiver_run(volt_cx *cx, void *arg) {
+    receiver *r = (receiver *)arg;
+    VOLT_BEGIN(cx, r);
+    VOLT_AWAIT(r->rc, volt_chan_recv(cx, r->c, &r->v, sizeof r->v));
+    VOLT_END(r->rc);
+}
+ROOT_TEST_1(first_of_n_channels_leaves_the_messages_of_the_others,
+            { boxes b; receiver r[CHANNELS]; int round; int64_t rc; }) {
+    VOLT_BEGIN(cx, s);
+    boxes_init(&s->b);
+    for (s->round = 0; s->round < 30; s->round++) {
+        for (int i = 0, v = 1; i < CHANNELS; i++, v *= 10) {
+            s->r[i] = (receiver){ .c = &s->b.c[i] };
+            if (i >= s->round % CHANNELS)
+                CHECK_EQ(volt_chan_try_send(&s->b.c[i], &v, sizeof v), 0);
+        }
+        VOLT_AWAIT(s->rc, volt_join_any(cx, VOLT_EACH(receiver_run, s->r)));
+        static const int sent[] = { 111, 110, 100 };
+        int sum = drain(&s->b);
+        CHECK(s->rc >= s->round % CHANNELS && s->rc < CHANNELS);
+        CHECK_EQ(volt_result(&s->r[s->rc].frame), 1);
+        for (int i = 0; i < CHANNELS; i++)
+            if (volt_result(&s->r[i].frame) == 1) sum += s->r[i].v;
+        CHECK_EQ(sum, sent[s->round % CHANNELS]);
+    }
+    VOLT_END(0);
+}

@@ -959,6 +959,19 @@ TEST(bcast_closes_at_the_release_of_its_last_sender) {
     CHECK_EQ(recv_int(&s), 1);
     CHECK_EQ(recv_int(&s), ENDED);
 }
+TEST(bcast_is_retained_again_only_while_it_has_senders) {
+    int buf[1];
+    volt_bcast b = VOLT_BCAST_INIT(buf);
+    CHECK_EQ(volt_bcast_try_retain(&b), -EPIPE);
+    volt_bcast_retain(&b);
+    CHECK_EQ(volt_bcast_try_retain(&b), 0);
+    volt_bcast_release(&b);
+    CHECK_EQ(volt_bcast_is_closed(&b), 0);
+    CHECK_EQ(volt_bcast_try_retain(&b), 0);
+    volt_bcast_close(&b);
+    CHECK_EQ(volt_bcast_try_retain(&b), -EPIPE);
+    CHECK_EQ(b.n_senders_, 2);
+}
 TEST_DIES(bcast_release_without_retain_is_misuse, "volt_bcast_release: no sender is retained") {
     int buf[1];
     volt_bcast b = VOLT_BCAST_INIT(buf);
@@ -1202,6 +1215,24 @@ TEST(watch_closes_at_the_last_release_of_either_side) {
         CHECK_EQ(volt_watch_is_closed(&w), 1);
         CHECK_EQ(volt_watch_set(&w, &value, sizeof value), -EPIPE);
     }
+}
+TEST(watch_is_retained_again_only_while_both_sides_have_users) {
+    const int both = VOLT_CHAN_SENDER | VOLT_CHAN_RECEIVER;
+    int value = 1;
+    volt_watch w = VOLT_WATCH_INIT(value);
+    CHECK_EQ(volt_watch_try_retain(&w, VOLT_CHAN_SENDER), -EPIPE);
+    volt_watch_retain(&w, VOLT_CHAN_SENDER);
+    CHECK_EQ(volt_watch_try_retain(&w, both), -EPIPE);
+    CHECK_EQ(volt_watch_try_retain(&w, VOLT_CHAN_RECEIVER), -EPIPE);
+    CHECK_EQ(volt_watch_try_retain(&w, VOLT_CHAN_SENDER), 0);
+    CHECK_EQ(w.n_senders_, 2);
+    volt_watch_retain(&w, VOLT_CHAN_RECEIVER);
+    CHECK_EQ(volt_watch_try_retain(&w, both), 0);
+    CHECK_EQ(w.n_senders_, 3);
+    CHECK_EQ(w.n_receivers_, 2);
+    volt_watch_close(&w);
+    CHECK_EQ(volt_watch_try_retain(&w, both), -EPIPE);
+    CHECK_EQ(w.n_senders_, 3);
 }
 TEST_DIES(watch_release_without_retain_is_misuse, "volt_watch_release: no receiver is retained") {
     int value = 1;

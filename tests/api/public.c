@@ -296,6 +296,7 @@ TEST(create_without_config_fills_in_defaults) {
     CHECK(got.workers >= 1 && got.workers <= 1024);
     CHECK(got.alloc.alloc && got.alloc.free);
     CHECK(got.seed != 0); // a random one
+    CHECK_EQ(got.spin_us, 0);
     CHECK_EQ(volt_shutdown(rt, VOLT_NEVER), 0);
     CHECK_EQ(volt_destroy(rt), 0);
 }

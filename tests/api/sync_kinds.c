@@ -461,6 +461,44 @@ ROOT_TEST(sem_refuses_more_permits_than_its_maximum, { volt_sem s; int64_t rc; }
     CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
+// At most three readers beside each other, or one writer alone.
+enum { MOST_READERS = 3 };
+typedef struct {
+    volt_frame frame;
+    volt_sem *gate;
+    int *n_readers, *n_writers;
+    uint32_t n; // permits: 1 of a reader, all of a writer
+    int i, rc;
+} visitor;
+static volt_poll visitor_run(volt_cx *cx, void *arg) {
+    visitor *v = (visitor *)arg;
+    VOLT_BEGIN(cx, v);
+    for (v->i = 0; v->i < 50; v->i++) {
+        VOLT_AWAIT(v->rc, volt_sem_acquire(cx, v->gate, v->n));
+        CHECK_EQ(v->rc, 0);
+        int *mine = v->n == 1 ? v->n_readers : v->n_writers;
+        CHECK(COUNT(*mine) <= (v->n == 1 ? MOST_READERS : 1));
+        CHECK_EQ(READ(*(v->n == 1 ? v->n_writers : v->n_readers)), 0);
+        VOLT_AWAIT(volt_yield(cx));
+        mine = v->n == 1 ? v->n_readers : v->n_writers;
+        __atomic_sub_fetch(mine, 1, __ATOMIC_ACQ_REL);
+        CHECK_EQ(volt_sem_release(v->gate, v->n), 0);
+    }
+    VOLT_END(0);
+}
+ROOT_TEST(sem_limits_readers_beside_each_other_and_lets_a_writer_in_alone,
+          { volt_sem gate; volt_group g; int n_readers, n_writers, i, rc; }) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_sem_release(&s->gate, MOST_READERS), 0);
+    for (s->i = 0; s->i < 8; s->i++)
+        GROUP_SPAWN(&s->g, visitor_run,
+                    ((visitor){ .gate = &s->gate, .n_readers = &s->n_readers,
+                                .n_writers = &s->n_writers, .n = s->i < 6 ? 1 : MOST_READERS }));
+    VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+    CHECK_EQ(s->rc, 0);
+    CHECK_EQ(volt_sem_available(&s->gate), MOST_READERS);
+    VOLT_END(0);
+}
 // 5, then 1: the second could go on before, and does not.
 ROOT_TEST(sem_large_request_is_not_overtaken, { place p; awaiter a; int64_t rc; int i; }) {
     VOLT_BEGIN(cx, s);

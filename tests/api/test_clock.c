@@ -47,6 +47,22 @@ TEST(sleep_of_hours_returns_at_once) {
     CHECK_EQ(run_on(1, hours_run, &h), 0);
 }
 
+// The other clocks are the test clock, too.
+ROOT_TEST_1(sleep_on_of_hours_returns_at_once, { volt_time before, until, real; int c, rc; }) {
+    VOLT_BEGIN(cx, s);
+    s->real = real_now();
+    for (s->c = VOLT_CLOCK_BOOT; s->c <= VOLT_CLOCK_WALL; s->c++) {
+        s->before = volt_now();
+        CHECK_EQ(volt_clock_now((volt_clock)s->c), s->before);
+        s->until = s->before + VOLT_S(HOUR_S);
+        VOLT_AWAIT(s->rc, volt_sleep_on(cx, (volt_clock)s->c, s->until));
+        CHECK_EQ(s->rc, 0);
+        CHECK(volt_now() >= s->until && volt_now() <= s->until + VOLT_TICK_NS);
+    }
+    CHECK(real_now() - s->real < VOLT_S(HOUR_S));
+    VOLT_END(0);
+}
+
 // Sleepers of random lengths wake in the order of their times, each at its own.
 typedef struct {
     volt_frame frame;

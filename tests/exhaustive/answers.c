@@ -264,6 +264,7 @@ static int answer_isatty(int fd) { return S_ISCHR(told.kind) || isatty(fd); }
 #define answer_syscall syscall
 #define answer_sysconf sysconf
 #define answer_timerfd_create timerfd_create
+#define answer_timerfd_gettime timerfd_gettime
 #define answer_timerfd_settime timerfd_settime
 #define answer_writev writev
 #define answer_cfgetospeed cfgetospeed
@@ -530,7 +531,7 @@ static void check_leaf(const struct leaf *leaf) {
         if (i == 2) hold_locks(volt__unlock);
         CHECK_EQ(cx->budget_, VOLT_BUDGET); // given back
         uint32_t fd = leaf->fd ? (uint32_t)*leaf->fd : 0;
-        if (leaf->poll == leaf_connect) fd = (uint32_t)n->key_.socket_ - 1;
+        if (leaf->poll == leaf_connect) fd = (uint32_t)n->key_.fd_ - 1;
         if (leaf->poll == leaf_set) fd = (uint32_t)on.set.epfd_ - 1;
         CHECK_EQ(cx->wait_, VOLT__REQUEUE | leaf->kind << 24 | fd);
         CHECK_EQ(task->n_armed, leaf->is_linked);
@@ -3381,7 +3382,7 @@ TEST(connect_gives_ebadf_if_its_socket_is_closed) {
     PENDING(volt_connect(cx_of(0), &a));
     PENDING(volt_connect(cx_of(0), &a)); // woken for something else
     CHECK_EQ(answers[A_connect].n_calls, 1);
-    int fd = (int)frame[0].node_.key_.socket_ - 1;
+    int fd = (int)frame[0].node_.key_.fd_ - 1;
     volt_rt_close(rt, fd);
     CHECK_EQ(open("/dev/null", O_RDONLY | O_CLOEXEC), fd);
     GIVES(volt_connect(cx_of(0), &a), -EBADF);
@@ -3496,7 +3497,7 @@ TEST(cancelled_connect_leaves_reused_number_open) {
     CHECK_EQ(volt_addr_parse(&a, "127.0.0.1:1"), 0);
     ANSWERS(connect, EINPROGRESS);
     PENDING(volt_connect(cx_of(0), &a));
-    int fd = (int)frame[0].node_.key_.socket_ - 1;
+    int fd = (int)frame[0].node_.key_.fd_ - 1;
     volt_rt_close(rt, fd);
     CHECK_EQ(open("/dev/null", O_RDONLY | O_CLOEXEC), fd);
     GIVES(volt_connect(cancelled_cx(0), &a), -ECANCELED);

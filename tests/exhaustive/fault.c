@@ -172,6 +172,7 @@ static int fault_pthread_setname_np(pthread_t t, const char *name) {
 #define fault_pthread_attr_destroy(a_) pthread_attr_destroy(a_)
 #define fault_pthread_sigmask(how_, set_, old_) pthread_sigmask(how_, set_, old_)
 #define fault_clock_gettime(clock_, t_) clock_gettime(clock_, t_)
+#define fault_timerfd_gettime(fd_, left_) timerfd_gettime(fd_, left_)
 #define fault_timerfd_settime(fd_, flags_, new_, old_) timerfd_settime(fd_, flags_, new_, old_)
 
 static __thread long fault_value;

@@ -90,6 +90,7 @@ static const scenario scenarios[] = {
     TASK(number_comes_back, QUIET | REUSES),
     TASK(races_reads, 0),
     TASK(calls_of_its_own, 0),
+    TASK(sleeps_by_other_clocks, QUIET),
     TASK(datagrams, 0),
     TASK(segments, 0),
     TASK(several_messages, 0),

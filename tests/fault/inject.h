@@ -56,7 +56,8 @@
 //   open_device: below /dev                        open_dir: with O_DIRECTORY
 //   reopen: below /proc/self/fd
 //   pipe2_child: without O_NONBLOCK                read_report: from such a pipe
-//   read_pipe: from another pipe of pipe2          read_signal: from a signalfd
+//   read_pipe: from another pipe of pipe2          timerfd_settime_at: to an absolute time
+//   read_signal: from a signalfd, or from the timer of a volt_sleep_on
 //   recv_message, send_message: with an address, with control data, or of a datagram
 //   send_joined: with UDP_SEGMENT
 #define CALLS(X_)                                                                                  \
@@ -78,8 +79,9 @@
     X_(readv) X_(recv_message) X_(recvmmsg) X_(rename) X_(reopen) X_(rmdir) X_(sched_getaffinity)  \
     X_(send) X_(send_joined) X_(send_message) X_(sendfile) X_(sendmmsg) X_(sendmsg) X_(setsockopt) \
     X_(shutdown) X_(signalfd) X_(sigtimedwait) X_(socket) X_(socketpair) X_(splice) X_(stat)       \
-    X_(sysconf) X_(tcgetattr) X_(tcsetattr) X_(timerfd_create) X_(timerfd_settime) X_(unlink)      \
-    X_(waitid) X_(waitpid) X_(write_data) X_(write_event) X_(writev)
+    X_(sysconf) X_(tcgetattr) X_(tcsetattr) X_(timerfd_create) X_(timerfd_settime)                 \
+    X_(timerfd_settime_at) X_(unlink) X_(waitid) X_(waitpid) X_(write_data) X_(write_event)        \
+    X_(writev)
 enum {
 #define CALL_ENUM(name_) C_##name_,
     CALLS(CALL_ENUM)
@@ -274,8 +276,12 @@ FAULTY(int, setsockopt, (int fd, int level, int name, const void *value, socklen
 FAULTY(long, sysconf, (int name), (name))
 FAULTY(int, tcgetattr, (int fd, struct termios *t), (fd, t))
 FAULTY(int, tcsetattr, (int fd, int when, const struct termios *t), (fd, when, t))
-FAULTY(int, timerfd_settime,
-       (int fd, int flags, const struct itimerspec *t, struct itimerspec *old), (fd, flags, t, old))
+static int fault_timerfd_settime(int fd, int flags, const struct itimerspec *t,
+                                 struct itimerspec *old) {
+    int call = flags & TFD_TIMER_ABSTIME ? C_timerfd_settime_at : C_timerfd_settime;
+    return fails(call) ? -1 : timerfd_settime(fd, flags, t, old);
+}
+#define fault_timerfd_gettime timerfd_gettime
 
 #define OPENS(call_, kind_, parameters_, arguments_)                                               \
     static int fault_##call_ parameters_ {                                                         \
@@ -297,7 +303,8 @@ static int fault_open(const char *path, int flags) {
 }
 OPENS(signalfd, FD_SIGNAL, (int fd, const sigset_t *set, int flags), (fd, set, flags))
 OPENS(socket, FD_DATA, (int domain, int type, int protocol), (domain, type, protocol))
-OPENS(timerfd_create, FD_DATA, (clockid_t clock, int flags), (clock, flags))
+OPENS(timerfd_create, clock == CLOCK_MONOTONIC ? FD_DATA : FD_SIGNAL,
+      (clockid_t clock, int flags), (clock, flags))
 
 static int fault_pipe2(int fd[2], int flags) {
     int is_child = !(flags & O_NONBLOCK);

@@ -81,6 +81,7 @@ static const row rows[] = {
     ROW(sysconf, FAIL, ALWAYS, HARMLESS, EINVAL),
     ROW(getsockopt, FAIL, ALWAYS, HARMLESS, ENOPROTOOPT, EPERM, ENOSYS),
     ROW(timerfd_settime, FAIL, ALWAYS, HARMLESS, ENOSYS, EPERM),
+    ROW(timerfd_settime_at, FAIL, ALWAYS, LOUD, ENOSYS, EPERM),
     ROW(epoll_create1, FAIL, ALWAYS, LOUD, ENOSYS, EPERM),
     ROW(epoll_first, FAIL, ALWAYS, LOUD, ENOSYS, EPERM), // otherwise a run could not end
     ROW(eventfd, FAIL, ALWAYS, HARMLESS, ENOSYS, EPERM, EINVAL),

@@ -290,6 +290,16 @@ STATE(writes_to_closed_reader, int fd[2]; struct iovec iov[1];) {
         KEEP(s->rc == (rc_) ? 0 : s->rc);                                                          \
     } while (0)
 
+STATE(sleeps_by_other_clocks, volt_timer timer;) {
+    VOLT_BEGIN(cx, s);
+    KEEP_AWAIT(volt_sleep_on(cx, VOLT_CLOCK_BOOT, volt_clock_now(VOLT_CLOCK_BOOT) + VOLT_US(300)));
+    if (s->first == 0) KEEP_AWAIT(volt_sleep_on(cx, VOLT_CLOCK_WALL, 1));
+    if (s->first == 0)
+        KEEP_EXPECTED(-ETIMEDOUT, volt_within(cx, &s->timer, VOLT_MS(1),
+                                              volt_sleep_on(cx, VOLT_CLOCK_WALL, VOLT_NEVER)));
+    VOLT_END(s->first);
+}
+
 STATE(reader, int fd; int *n_started; char c;) {
     VOLT_BEGIN(cx, s);
     add(s->n_started, 1);

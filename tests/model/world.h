@@ -105,6 +105,7 @@ void vmc_fd_raise(int fd, uint32_t events); // an edge: EPOLLIN, EPOLLOUT, ...
 #define vmc_sys_sigprocmask(...) vmc_unmodelled("sigprocmask", __VA_ARGS__)
 #define vmc_sys_socketpair(...) vmc_unmodelled("socketpair", __VA_ARGS__)
 #define vmc_sys_splice(...) vmc_unmodelled("splice", __VA_ARGS__)
+#define vmc_sys_timerfd_gettime(...) vmc_unmodelled("timerfd_gettime", __VA_ARGS__)
 #define vmc_sys_tcgetattr(...) vmc_unmodelled("tcgetattr", __VA_ARGS__)
 #define vmc_sys_tcsetattr(...) vmc_unmodelled("tcsetattr", __VA_ARGS__)
 #define vmc_sys_unlink(...) vmc_unmodelled("unlink", __VA_ARGS__)

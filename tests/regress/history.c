@@ -6,20 +6,20 @@
 // owner/name#N is https://github.com/owner/name/issues/N, and bzN is
 // https://sourceware.org/bugzilla/show_bug.cgi?id=N. "model": a matter for a model checker, as it
 // depends on the order in which memory is seen; no run on real hardware shows that for certain.
-// "no such part": volt.h has no channels, pools of blocking threads, condition variables or stacks.
+// "no such part": volt.h switches no stacks, and frees no messages, which are plain bytes.
 //
 //     the bug                                   reported as                 the test
 //  1  last searcher parks, pusher relies on it  tokio-rs/tokio#1768         last_searcher_rechecks
 //  2  a sleeper is missed before it registers   tokio-rs/tokio#525          model
 //  3  woken past the protocol, counted wrongly  tokio-rs/tokio#8372         unpark_is_not_a_claim
 //  4  a wake-up publishes nothing               tokio-rs/tokio#7622         model
-//  5  blocking pool: its last thread leaves     tokio-rs/tokio#8056         no such part
+//  5  blocking pool: its last thread leaves     tokio-rs/tokio#8056         test_blocking (f)
 //  6  16-bit indices wrap under a thief         tokio-rs/tokio#5041         model
 //  7  a queue's counter overflows               tokio-rs/tokio#2361         test_ring_caps
 //  8  a thief reads a swapped buffer            crossbeam-rs/crossbeam#726  test_queues (a)
 //  9  a pair in the LIFO slot starves the queue tokio-rs/tokio#5686         test_sched (b)
 // 10  the store of "done" frees the waiter      rayon-rs/rayon#739          model
-// 11  oneshot: both sides take the value        tokio-rs/tokio#4225         no such part
+// 11  oneshot: both sides take the value        tokio-rs/tokio#4225         model
 // 12  accept spins when out of descriptors      oven-sh/bun#32705           accept_does_not_spin
 // 13  a stale event meets the next owner        golang/go#59545             stale_event_is_ignored
 //     a copy keeps the registration alive       joyent/libuv#1099           close_ends_registration
@@ -33,7 +33,7 @@
 // 20  24.8 days become a negative number        tokio-rs/mio#1948           timeout_is_clamped
 // 21  the clock goes backwards                  rust-lang/rust#86470        clock_may_go_back
 // 22  a cancelled waiter keeps its wake-up      tokio-rs/tokio#1898         cancel_loses_no_event
-// 23  permits come back, the receiver sleeps    tokio-rs/tokio#8260         no such part
+// 23  permits come back, the receiver sleeps    tokio-rs/tokio#8260         model
 // 24  user code called under an internal lock   tokio-rs/tokio#5429         hooks_may_call_volt
 // 25  a waker is replaced while it is called    rust-lang/futures-rs#868    model
 // 26  shutdown meets descriptors in use         tokio-rs/tokio#2903         test_steps (d)
@@ -43,7 +43,7 @@
 // 30  close is retried after EINTR              libuv/libuv#2236            close_is_not_retried
 // 31  a reference count overflows               rust-lang/rust#108706       ref_overflow_panics
 // 32  a thread-local's address is kept          llvm/llvm-project#49257     no such part
-// 33  a signal is stolen by a newer waiter      bz25847                     no such part
+// 33  a signal is stolen by a newer waiter      bz25847                     model
 // 34  a count drops before work is visible      golang/go#61454             model
 // 35  the thread with the poller is stuck       tokio-rs/tokio#4730         stuck_worker_is_served
 //
@@ -52,6 +52,7 @@
 // (c) deadline_in_the_past_fires_on_the_next_tick
 // (d) shutdown_at_any_step_ends_peers
 // (e) what exec passes on; a forked child must not call volt
+// (f) job_does_not_wait_for_a_thread_that_ends
 #define _GNU_SOURCE 1 // before the first libc header
 #define VOLT_IMPLEMENTATION
 #define VOLT_REF_BITS 8

@@ -1371,6 +1371,7 @@ SIM_FN int sim_pthread_setname_np(pthread_t t, const char *name) {
 #define sim_prctl(...) sim__error(ENOSYS)
 #define sim_chown(path_, uid_, gid_) ((void)(path_), (void)(uid_), (void)(gid_), sim__error(ENOSYS))
 #define sim_flock(fd_, how_) ((void)(fd_), (void)(how_), sim__error(ENOSYS))
+#define sim_timerfd_gettime(fd_, left_) ((void)(fd_), (void)(left_), sim__error(EINVAL))
 #define sim_tcgetattr(fd_, out_) ((void)(fd_), (void)(out_), sim__error(ENOTTY))
 #define sim_tcsetattr(fd_, how_, in_) ((void)(fd_), (void)(how_), (void)(in_), sim__error(ENOTTY))
 #define sim_cfsetispeed cfsetispeed // these only change the struct
