@@ -113,7 +113,7 @@ static const field rt_fields[] = {
     FIELD(volt_rt, watchdog),
     FIELD(volt_rt, start_lock),
     FIELD(volt_rt, acks),
-    FIELD(volt_rt, pins),
+    { offsetof(volt_rt, pins) & ~(size_t)7, "pins" }, // a name is that of 8 bytes
     FIELD(volt_rt, n_placements),
     FIELD(volt_rt, n_blocked),
     FIELD(volt_rt, idle.searching),
