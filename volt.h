@@ -455,7 +455,8 @@
 //                       volt_yield has the worker to itself, at each yield
 //   several workers     timerfd_settime when one leaves its sleep, and every 750 us while one is
 //                       busy; then an idle one checks on it
-//   timers              none: epoll_wait has a timeout. A guest: timerfd_settime
+//   timers              none: epoll_wait has a timeout. A guest: timerfd_settime. volt_sleep_on:
+//                       timerfd_create, timerfd_settime, read twice, epoll_ctl twice, close
 //   descriptor          at its first use, unless volt made it: fcntl, getsockopt, and if it is no
 //                       socket also fstat, isatty or open. epoll_ctl at its first wait; in a debug
 //                       build at each wait. volt_readable, volt_writable: epoll_ctl or poll at each
@@ -2671,10 +2672,11 @@ VOLT_API volt_time volt_clock_now(volt_clock clock);
 // machine counts, or of VOLT_CLOCK_WALL, a time of the day; returns at once if it has passed
 // already. Uses a descriptor while it sleeps. Does not wake a suspended machine. volt_coalesce
 // rounds the times of these clocks, too.
-//   returns: 0 | 1 if VOLT_CLOCK_WALL was set during the sleep, and `until` has not come: the
-//            program may have to choose another time | -EINVAL if the kernel, before Linux 3.15,
-//            cannot sleep by VOLT_CLOCK_BOOT | -EMFILE, -ENFILE, -ENOMEM, -EBADF as
-//            volt_udp_open
+//   returns: 0 | 1 if VOLT_CLOCK_WALL was set during the sleep, or the machine was suspended, and
+//            `until` has not come: the program may have to choose another time | -EINVAL if the
+//            kernel cannot sleep so: VOLT_CLOCK_WALL needs Linux 3.0, VOLT_CLOCK_BOOT 3.15 |
+//            -EMFILE, -ENFILE | -ENOMEM | -ENOSPC as any wait for a descriptor | -EBADF if the
+//            number of its descriptor is too large, or was closed by another part of the program
 VOLT_API VOLT_POLL volt_sleep_on(volt_cx *cx, volt_clock clock, volt_time until);
 #endif
 // Sets up a periodic timer, whose first tick is one period from now. Set iv->missed afterwards to
@@ -3091,6 +3093,8 @@ VOLT_API VOLT__MUST int volt_watch_wait_closed_sync(volt_watch *w, volt_time at_
 // watch.
 VOLT_API void volt_watch_retain(volt_watch *w, int side);
 VOLT_API void volt_watch_release(volt_watch *w, int side);
+// Retains a side only if it has users, as volt_chan_try_retain does.
+//   returns: 0 | -EPIPE if a side that is named has no users, or the watch is closed
 VOLT_API VOLT__MUST int volt_watch_try_retain(volt_watch *w, int side);
 // Begins to watch. The current value counts as seen. A volt_watcher is for one task or thread at a
 // time, and needs no closing.
@@ -3292,9 +3296,10 @@ VOLT_API VOLT_POLL volt_writev_all(volt_cx *cx, int fd, const struct iovec *iov,
 // Calls try_once(fd, arg), one system call that does not block, until it returns something else
 // than -EAGAIN; between the calls, waits until the descriptor may be ready for `events`, which is
 // VOLT_IN or VOLT_OUT. So any kernel interface that has a descriptor can be awaited: netlink, CAN,
-// tun, a driver, a TLS library. The descriptor becomes non-blocking, as with volt_read. try_once
-// runs during the poll, and is repeated after -EINTR; it must not await. The fd that it is given
-// may be another descriptor of the same file. Tasks may wait at once for different things by
+// tun, a driver, a TLS library. The descriptor becomes non-blocking, as with volt_read, unless it
+// is one of a file: a POSIX message queue counts as such, and must be opened with O_NONBLOCK.
+// try_once runs during the poll, and is repeated after -EINTR; it must not await. The fd that it is
+// given may be another descriptor of the same file. Tasks may wait at once for different things by
 // different functions, such as for data and for the error queue.
 //   returns: the result of try_once, which must not be -4096 | -EINVAL for other `events` | -EBADF,
 //            also if the descriptor is closed during the wait
@@ -4108,7 +4113,7 @@ static __attribute__((unused)) VOLT__SMALL int volt__sys_result(int rc) {
     return rc < 0 ? -errno : rc;
 }
 static inline int64_t volt__sys_clock(clockid_t id) {
-    struct timespec t;
+    struct timespec t = { 0, 0 }; // CLOCK_BOOTTIME needs Linux 2.6.39
     VOLT_SYS(clock_gettime, id, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
@@ -16581,8 +16586,8 @@ static void volt__fd_adopt(volt_cx *cx, int fd, uint8_t flags) {
 // node is fired, the operation is tried again. In each poll volt__io_begin does steps 1 to 3 of a
 // leaf (>>leaf) and acknowledges a fired node. volt__io_step then makes the attempts, each through
 // three layers: volt__io_try holds a pin, volt__io_perform goes by the flags of the entry, and
-// volt__io_call makes the system call. Accept (>>accept), readiness and poll sets (>>net) use these
-// functions, too.
+// volt__io_call makes the system call. Accept (>>accept), readiness and poll sets (>>net), and
+// sleeps by other clocks (>>clocks) use these functions, too.
 //   - System calls do not wait: transfers on a socket pass MSG_DONTWAIT; a listener has O_NONBLOCK,
 //     and any other file has it at least during the call. Only a disk file may delay the worker,
 //     since epoll cannot wait for it, and a file whose O_NONBLOCK another process has cleared.
@@ -18502,12 +18507,12 @@ static int volt__clock_open(volt_clock clock, volt_time until) {
     int flags = TFD_TIMER_ABSTIME;
     if (clock == VOLT_CLOCK_WALL) flags |= CANCEL_ON_SET;
     int rc = volt__sys_result(VOLT_SYS(timerfd_settime, fd, flags, &t, NULL));
-    if (rc == 0) return fd;
+    if (rc == 0 || rc == -ECANCELED) return fd; // the clock was just set; the timer is armed
     VOLT_SYS(close, fd);
     return rc;
 }
-// Returns as volt_sleep_on, or -EAGAIN. After ECANCELED, the clock was set, the timer still has the
-// rest of its time.
+// Returns as volt_sleep_on, or -EAGAIN. ECANCELED means that the clock was set; timerfd_gettime
+// then gives the time that is left, or 0.
 static int64_t volt__clock_call(int fd, void *unused) {
     uint64_t n;
     struct itimerspec left;
@@ -18516,6 +18521,12 @@ static int64_t volt__clock_call(int fd, void *unused) {
     if (errno != ECANCELED || VOLT_SYS(timerfd_gettime, fd, &left) < 0) return -errno;
     return left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0;
 }
+// The generation of the timer's entry. If it has changed, another part of the program has closed
+// the number, which may be another file's by now and must not be closed.
+static uint32_t volt__clock_gen(volt_cx *cx, int fd) {
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
+    return e ? volt__load_rlx(&e->gen) : 0; // rlx: a close beside this call is misuse
+}
 static volt_poll volt__clock_sleep(volt_cx *cx, volt_clock clock, volt_time until) {
     volt__node *node = volt__leaf(cx, VOLT__LEAF_CLOCK);
     int fd = (int)(node->key_.fd_ - 1);
@@ -18523,7 +18534,8 @@ static volt_poll volt__clock_sleep(volt_cx *cx, volt_clock clock, volt_time unti
     volt_poll out;
     volt__io_init_call(&io, fd, VOLT__RD, 0, volt__clock_call, NULL);
     if (!volt__io_begin(cx, node, &io, &out)) {
-        if (!volt_is_pending(out) && fd >= 0) volt__close(cx->rt_, fd); // cancelled
+        if (!volt_is_pending(out) && io.has_gen && io.snapshot.gen == volt__clock_gen(cx, fd))
+            volt__close(cx->rt_, fd);
         return out;
     }
     if (fd < 0) {
@@ -18532,9 +18544,10 @@ static volt_poll volt__clock_sleep(volt_cx *cx, volt_clock clock, volt_time unti
         volt__fd_adopt(cx, fd, VOLT__FD_PROBED | VOLT__FD_NONBLOCK);
         node->key_.fd_ = fd + 1;
     }
+    uint32_t gen = io.has_gen ? io.snapshot.gen : volt__clock_gen(cx, fd);
     int64_t rc = volt__io_step(cx, node, &io);
     if (rc == -EAGAIN) return volt__leaf_pending(cx, node, (uint32_t)fd);
-    volt__close(cx->rt_, fd);
+    if (gen == volt__clock_gen(cx, fd)) volt__close(cx->rt_, fd);
     return volt__leaf_ready(node, rc);
 }
 VOLT_API volt_poll volt_sleep_on(volt_cx *cx, volt_clock clock, volt_time until) {

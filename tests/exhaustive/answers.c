@@ -464,6 +464,7 @@ static volt_poll leaf_accept_from(volt_cx *cx) {
     return volt_accept_from(cx, on.listener, &on.peer);
 }
 static volt_poll leaf_connect(volt_cx *cx) { return volt_connect(cx, &on.addr); }
+static volt_poll leaf_clock(volt_cx *cx) { return volt_sleep_on(cx, VOLT_CLOCK_BOOT, VOLT_NEVER); }
 static volt_poll leaf_set(volt_cx *cx) { return volt_pollset_wait(cx, &on.set, &on.ev, 1); }
 static const struct leaf {
     volt_poll (*poll)(volt_cx *cx);
@@ -502,6 +503,7 @@ static const struct leaf {
     { leaf_accept, VOLT__LEAF_RD, &on.listener, 1 },
     { leaf_accept_from, VOLT__LEAF_RD, &on.listener, 1 },
     { leaf_connect, VOLT__LEAF_CONNECT, NULL, 1 },
+    { leaf_clock, VOLT__LEAF_CLOCK, NULL, 1 },
     { leaf_set, VOLT__LEAF_RD, NULL, 1 },
 };
 static void hold_locks(void (*hold)(uint32_t *lock)) {
@@ -531,7 +533,8 @@ static void check_leaf(const struct leaf *leaf) {
         if (i == 2) hold_locks(volt__unlock);
         CHECK_EQ(cx->budget_, VOLT_BUDGET); // given back
         uint32_t fd = leaf->fd ? (uint32_t)*leaf->fd : 0;
-        if (leaf->poll == leaf_connect) fd = (uint32_t)n->key_.fd_ - 1;
+        if (leaf->poll == leaf_connect || leaf->poll == leaf_clock)
+            fd = (uint32_t)n->key_.fd_ - 1;
         if (leaf->poll == leaf_set) fd = (uint32_t)on.set.epfd_ - 1;
         CHECK_EQ(cx->wait_, VOLT__REQUEUE | leaf->kind << 24 | fd);
         CHECK_EQ(task->n_armed, leaf->is_linked);
@@ -3503,6 +3506,34 @@ TEST(cancelled_connect_leaves_reused_number_open) {
     GIVES(volt_connect(cancelled_cx(0), &a), -ECANCELED);
     CHECK_EQ(close(fd), 0);
     end();
+}
+// The number of its timer was closed by another part of the program, and is another file's: while
+// the sleep waits, after the timer has expired, and between two tries.
+TEST(sleep_on_leaves_reused_number_open) {
+    for (int i = 0; i < 6; i++) {
+        int is_cancelled = i % 2;
+        volt__node *n = &frame[0].node_;
+        volt__chain c;
+        begin();
+        PENDING(volt_sleep_on(cx_of(0), VOLT_CLOCK_BOOT, VOLT_NEVER));
+        int fd = (int)n->key_.fd_ - 1;
+        volt__fd *e = entry(fd);
+        volt__chain_init(&c);
+        volt__lock(&e->lock);
+        if (i / 2 == 1) volt__fd_fire_all(e, &e->rd, VOLT__FIRED, &c);
+        volt__unlock(&e->lock);
+        if (i / 2 == 2) {
+            (void)volt__fd_end_wait(n, task, VOLT__RD);
+            n->prev_ = (volt__node *)(uintptr_t)e->gen; // as volt__io_save_gen
+            n->next_ = n;
+        }
+        volt_rt_close(rt, fd);
+        CHECK_EQ(open("/dev/null", O_RDONLY | O_CLOEXEC), fd);
+        GIVES(volt_sleep_on(is_cancelled ? cancelled_cx(0) : cx_of(0), VOLT_CLOCK_BOOT, 0),
+              is_cancelled ? -ECANCELED : -EBADF);
+        CHECK_EQ(close(fd), 0);
+        end();
+    }
 }
 TEST(connect_without_memory_closes_its_socket) {
     volt_addr a;

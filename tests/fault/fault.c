@@ -91,6 +91,7 @@ static const scenario scenarios[] = {
     TASK(races_reads, 0),
     TASK(calls_of_its_own, 0),
     TASK(sleeps_by_other_clocks, QUIET),
+    TASK(stops_a_sleep_by_another_clock, QUIET),
     TASK(datagrams, 0),
     TASK(segments, 0),
     TASK(several_messages, 0),
