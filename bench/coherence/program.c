@@ -38,11 +38,11 @@ static void bench_print_header(void) {}
 typedef struct program_gate {
     uint32_t n, n_there, turn;
 } program_gate;
-static int program_gate_init(program_gate *g, uint32_t n) {
+__attribute__((unused)) static int program_gate_init(program_gate *g, uint32_t n) {
     *g = (program_gate){ .n = n };
     return 0;
 }
-static void program_gate_wait(program_gate *g) {
+__attribute__((unused)) static void program_gate_wait(program_gate *g) {
     const uint32_t turn = __atomic_load_n(&g->turn, __ATOMIC_ACQUIRE);
     if (__atomic_add_fetch(&g->n_there, 1, __ATOMIC_ACQ_REL) < g->n) {
         while (__atomic_load_n(&g->turn, __ATOMIC_ACQUIRE) == turn)
