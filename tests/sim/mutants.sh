@@ -11,7 +11,7 @@
 # header.
 header=$1 out=$2 only=$3
 here=$(dirname "$0")
-seconds=${MUTANT_SECONDS:-300} # the most hidden ones take half of it
+seconds=${MUTANT_SECONDS:-600} # the most hidden ones take half of it
 # as in the Makefile
 small='-DVOLT_TEST_SMALL -DVOLT_RING_CAP=4 -DVOLT_RING_INDEX_BITS=20 -DVOLT_OVERFLOW_CAP=2'
 small="$small -DVOLT_WHEEL_BITS=2 -DVOLT_TICK_NS=1000000"
