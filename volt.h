@@ -14776,10 +14776,12 @@ static void volt__chan_retain_sides(uint32_t *n_senders, uint32_t *n_receivers, 
     if (side & VOLT_CHAN_SENDER) ++*n_senders;
     if (side & VOLT_CHAN_RECEIVER) ++*n_receivers;
 }
-// Returns 1 if a side that is named has no users.
-static int volt__chan_has_lost_side(uint32_t n_senders, uint32_t n_receivers, int side) {
-    return ((side & VOLT_CHAN_SENDER) && n_senders == 0) ||
-           ((side & VOLT_CHAN_RECEIVER) && n_receivers == 0);
+// The same, unless a side that is named has no users. Returns 0 or -EPIPE.
+static int volt__chan_try_retain_sides(uint32_t *n_senders, uint32_t *n_receivers, int side) {
+    if ((side & VOLT_CHAN_SENDER) && *n_senders == 0) return -EPIPE;
+    if ((side & VOLT_CHAN_RECEIVER) && *n_receivers == 0) return -EPIPE;
+    volt__chan_retain_sides(n_senders, n_receivers, side);
+    return 0;
 }
 // Returns 1 if this is the last user of a side. no_sender, no_receiver: the texts of the misuse.
 static int volt__chan_release_sides(uint32_t *n_senders, uint32_t *n_receivers, int side,
@@ -14798,10 +14800,11 @@ VOLT_API void volt_chan_retain(volt_chan *c, int side) {
 }
 VOLT_API int volt_chan_try_retain(volt_chan *c, int side) {
     volt__lock(&c->lock_);
-    int is_gone = volt__chan_has_lost_side(c->n_senders_, c->n_receivers_, side) || c->is_closed_;
-    if (!is_gone) volt__chan_retain_sides(&c->n_senders_, &c->n_receivers_, side);
+    int rc = c->is_closed_
+                 ? -EPIPE
+                 : volt__chan_try_retain_sides(&c->n_senders_, &c->n_receivers_, side);
     volt__unlock(&c->lock_);
-    return is_gone ? -EPIPE : 0;
+    return rc;
 }
 VOLT_API void volt_chan_release(volt_chan *c, int side) {
     volt__wake_list wakes;
@@ -15331,17 +15334,18 @@ VOLT_API int volt_watch_is_closed(volt_watch *w) {
     volt__unlock(&w->lock_);
     return is_closed;
 }
-VOLT_API int volt_watch_try_retain(volt_watch *w, int side) {
-    volt__lock(&w->lock_);
-    int is_gone = volt__chan_has_lost_side(w->n_senders_, w->n_receivers_, side) || w->is_closed_;
-    if (!is_gone) volt__chan_retain_sides(&w->n_senders_, &w->n_receivers_, side);
-    volt__unlock(&w->lock_);
-    return is_gone ? -EPIPE : 0;
-}
 VOLT_API void volt_watch_retain(volt_watch *w, int side) {
     volt__lock(&w->lock_);
     volt__chan_retain_sides(&w->n_senders_, &w->n_receivers_, side);
     volt__unlock(&w->lock_);
+}
+VOLT_API int volt_watch_try_retain(volt_watch *w, int side) {
+    volt__lock(&w->lock_);
+    int rc = w->is_closed_
+                 ? -EPIPE
+                 : volt__chan_try_retain_sides(&w->n_senders_, &w->n_receivers_, side);
+    volt__unlock(&w->lock_);
+    return rc;
 }
 VOLT_API void volt_watch_release(volt_watch *w, int side) {
     volt__wake_list wakes;
