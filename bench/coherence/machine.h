@@ -31,7 +31,6 @@ enum {
     COST_CALL = 300,
     COST_WAKE = 5000
 };
-enum { PROCESSORS = 80 }; // 64 workers, and the threads of the rows of work from outside
 #define NEVER INT64_MAX
 
 // ---- caches and processors (machine.c)

@@ -74,7 +74,7 @@ __attribute__((unused)) static void program_gate_wait(program_gate *g) {
 
 // Not an access of a processor.
 __attribute__((no_sanitize("thread"))) void program_switch(int from, int to) {
-    static tally_cell *cells[80];
+    static tally_cell *cells[PROCESSORS];
     if (from < 0) coherence_ignore(&tally_mine);
     else cells[from] = tally_mine;
     tally_mine = cells[to];

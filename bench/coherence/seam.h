@@ -14,6 +14,8 @@
 
 // ---- machine.c
 
+enum { PROCESSORS = 80 }; // 64 workers, and the threads of the rows of work from outside
+
 int coherence_thread_create(pthread_t *thread, void *(*fn)(void *), void *arg);
 int coherence_thread_join(pthread_t thread);
 void *coherence_tls_get(void);
