@@ -9,20 +9,16 @@
 # Environment: ROUNDS=9  GETS=200000  CLIENTS='1 50'  PORT=16379, of 127.0.0.1
 set -eu
 source=${1:?SOURCE is missing}
+tools=$(dirname "$0")/../../bench/tools
+. "$tools/server.sh"
 shift
 [ $# -gt 0 ] || set -- pollset guest
 set -- epoll "$@"
 port=${PORT:-16379} gets=${GETS:-200000}
 for form; do
-    [ -x "$source.$form/src/valkey-server" ] || {
-        echo "$source.$form is not built: tests/projects/valkey.sh $source $form" >&2
-        exit 1
-    }
+    [ -x "$source.$form/src/valkey-server" ] ||
+        fail "$source.$form is not built: tests/projects/valkey.sh $source $form"
 done
-work=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server"; rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
 tick_us=$((1000000 / $(getconf CLK_TCK)))
 used() { sed 's/.*) //' "/proc/$server/stat" | awk '{ print $12 + $13 }'; } # in ticks
 client() { "$source.epoll/src/valkey-cli" -p "$port" "$@"; }
@@ -30,21 +26,19 @@ client() { "$source.epoll/src/valkey-cli" -p "$port" "$@"; }
 # measure FORM CLIENTS  Adds a line "FORM CLIENTS microseconds".
 measure() {
     AE_NO_TICK=1 taskset -c 0 "$source.$1/src/valkey-server" --bind 127.0.0.1 --port "$port" \
-        --save '' >"$work/server.log" 2>&1 &
+        --save '' >"$work/server" 2>&1 &
     server=$!
-    until client ping >"$work/ping.log" 2>&1; do
-        kill -0 "$server" 2>/dev/null || { cat "$work/server.log" && exit 1; }
+    until client ping >"$work/ping" 2>&1; do
+        kill -0 "$server" 2>/dev/null || fail "the server did not start: $(cat "$work/server")"
         sleep 0.1
     done
-    client set key:000000000000 xxx >"$work/ping.log"
+    client set key:000000000000 xxx >"$work/ping"
     before=$(used)
     taskset -c 1 "$source.epoll/src/valkey-benchmark" -p "$port" -t get -n "$gets" -c "$2" -q \
-        >"$work/benchmark.log"
-    echo "$1 $2 $(used) $before $tick_us $gets" |
-        awk '{ printf "%s %s %.4f\n", $1, $2, ($3 - $4) * $5 / $6 }' >>"$work/all"
-    kill "$server"
-    wait "$server" || :
-    server=
+        >"$work/benchmark"
+    echo "$1 $2 $((($(used) - before) * tick_us)) $gets" |
+        awk '{ printf "%s %s %.4f\n", $1, $2, $3 / $4 }' >>"$work/all"
+    stop
 }
 
 left=${ROUNDS:-9}
@@ -55,35 +49,21 @@ while [ "$left" -gt 0 ]; do
     shift
     set -- "$@" "$first"
 done
-awk '
-function median(list, n, i, j, t, v) {
-    n = split(list, v, " ")
-    for (i = 2; i <= n; i++)
-        for (j = i; j > 1 && v[j - 1] + 0 > v[j] + 0; j--) {
-            t = v[j]
-            v[j] = v[j - 1]
-            v[j - 1] = t
-        }
-    least = v[1]; most = v[n]
-    return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
-}
+awk -f "$tools/ratio.awk" -f - "$work/all" <<'PROGRAM'
 {
-    at[$1, $2] = at[$1, $2] " " $3
-    round = ++n[$1, $2]
-    cost[$1, $2, round] = $3
-    if (!($1 in is_form)) { is_form[$1] = 1; forms = forms " " $1 }
-    if (!($2 in is_clients)) { is_clients[$2] = 1; clients = clients " " $2 }
+    if (!(($1, $2) in n)) key[++n_keys] = $1 SUBSEP $2
+    cost[$1, $2, ++n[$1, $2]] = $3
 }
 END {
-    m = split(forms, f, " ")
-    k = split(clients, c, " ")
-    for (j = 1; j <= k; j++) for (i = 1; i <= m; i++) {
-        us = median(at[f[i], c[j]])
-        ratios = ""
-        for (r = 1; r <= n[f[i], c[j]]; r++)
-            ratios = ratios " " cost[f[i], c[j], r] / cost["epoll", c[j], r]
-        ratio = median(ratios)
+    for (k = 1; k <= n_keys; k++) {
+        split(key[k], who, SUBSEP)
+        m = n[key[k]]
+        for (i = 1; i <= m; i++) x[i] = cost[key[k], i]
+        us = median_x(m)
+        for (i = 1; i <= m; i++) x[i] = quotient(cost[key[k], i], cost["epoll", who[2], i])
+        ratio = median_x(m)
         printf "%-8s %3d clients  %6.2f us for a GET, %.2f times that over epoll (%.2f to %.2f)\n",
-            f[i], c[j], us, ratio, least, most
+            who[1], who[2], us, ratio, x[1], x[m]
     }
-}' "$work/all"
+}
+PROGRAM
