@@ -73,6 +73,7 @@ static int test_timerfd_gettime(int fd, struct itimerspec *left) {
     left->it_value = left_then;
     return 0;
 }
+static const clockid_t id[] = { CLOCK_BOOTTIME, CLOCK_REALTIME }; // of each volt_clock
 #define EACH_CLOCK(c_) for (int c_ = VOLT_CLOCK_BOOT; c_ <= VOLT_CLOCK_WALL; c_++)
 
 // ---- one sleep
@@ -107,7 +108,6 @@ static volt_time from_now(int clock, volt_time ns) {
 }
 
 TEST(clock_now_is_the_time_of_its_clock) {
-    static const clockid_t id[] = { CLOCK_BOOTTIME, CLOCK_REALTIME };
     EACH_CLOCK(c) {
         struct timespec t;
         volt_time before = from_now(c, 0);
@@ -118,7 +118,6 @@ TEST(clock_now_is_the_time_of_its_clock) {
 }
 enum { CANCEL_ON_SET = 2 }; // as in volt.h
 TEST(sleep_on_ends_at_the_time_of_its_clock_and_not_before) {
-    static const clockid_t id[] = { CLOCK_BOOTTIME, CLOCK_REALTIME };
     static const int flags[] = { TFD_TIMER_ABSTIME, TFD_TIMER_ABSTIME | CANCEL_ON_SET };
     EACH_CLOCK(c) {
         volt_time until = from_now(c, VOLT_MS(3));
