@@ -369,13 +369,14 @@
 //                 volt_stats, volt_worker_stats, volt_dump*, volt_trace*, volt_histograms,
 //                 volt_health, volt_strerror, volt_log_stderr, volt_rt_spawn*, volt_task_create,
 //                 volt_task_start, volt_task_destroy, volt_try_join, volt_cancel, volt_detach,
-//                 volt_wake, volt_waker_release, volt_result, volt_progress, volt_handle_*,
+//                 volt_wake, volt_waker_release, volt_ready, volt_pending, volt_is_pending,
+//                 volt_value, volt_result, volt_progress, volt_timer_fired, volt_handle_*,
 //                 volt_group_collect, volt_group_fail_together, volt_group_cancel,
-//                 volt_group_cancel_one, volt_group_len, volt_now, volt_clock_now,
-//                 volt_test_advance, volt_test_hold, volt_delays_*, volt_interval_init,
-//                 volt_interval_reset, volt_token_* but for the wait, volt_addr_*, volt_local_addr,
-//                 volt_peer_*, volt_listen*, volt_sock_*, volt_set_*, volt_rt_close,
-//                 volt_pollset_open, volt_pollset_set, volt_udp_open, volt_mcast_*,
+//                 volt_group_cancel_one, volt_group_len, volt_now, volt_clock_now, volt_coalesce,
+//                 volt_test_advance, volt_test_hold, volt_delays_*, volt_delay_is_queued,
+//                 volt_interval_init, volt_interval_reset, volt_token_* but for the wait,
+//                 volt_addr_*, volt_local_addr, volt_peer_*, volt_listen*, volt_sock_*, volt_set_*,
+//                 volt_rt_close, volt_pollset_open, volt_pollset_set, volt_udp_open, volt_mcast_*,
 //                 volt_msg_info_*, volt_unix_*, volt_socketpair, volt_pipe, volt_tty_*,
 //                 volt_serial_open, volt_dir_next, volt_signals_open, volt_process_signal,
 //                 volt_process_adopt, volt_exit_text, volt_stream_of, volt_copy_failed_at,
@@ -383,8 +384,8 @@
 //                 volt_event_*, volt_wait_group_*, volt_tracker_*, volt_notify_*, volt_barrier_*,
 //                 volt_cond_*, volt_chan_*, volt_queue_*, volt_oneshot_*, volt_bcast_*, volt_sub_*,
 //                 volt_watch_* and volt_watcher_* all but the waits; volt_queue_try_pop*,
-//                 volt_queue_len, volt_sub_*, volt_watcher_* and volt_delays_* on one object by one
-//                 thread at once
+//                 volt_queue_len, volt_sub_*, volt_watcher_*, volt_delays_* and
+//                 volt_delay_is_queued on one object by one thread at once
 //   plain thread  volt_run, volt_block_on, volt_rt_step, volt_join_sync, volt_pollset_wait_sync and
 //                 all others that end in _sync
 //   between steps volt_rt_deadline: on any thread, while none is inside volt_rt_step; with
@@ -440,17 +441,18 @@
 // further sets serve spawns from outside. A worker returns an empty slab to the system after two
 // trims, one second apart, in which it was not needed; it trims only while it works, also the sets
 // for spawns from outside, and keeps one slab of each size. A state of more than about 8,000 bytes
-// has a mapping of its own, so that its spawn costs a system call: keep large buffers apart. Waits,
-// wake-ups, timers and readiness allocate nothing. Each descriptor number in use takes 64 bytes of
-// a table, in pages of 64. A runtime takes about 30 KiB, 12 KiB and a thread stack per worker, 2
-// descriptors per worker, 1 for the watchdog if there are several workers, and 1 more for a guest.
-// The hook .alloc is called by any thread; see "hooks" below.
+// has a mapping of its own, so that its spawn costs a system call: keep large buffers apart.
+// Wake-ups, timers and readiness allocate nothing, nor does a wait, unless its contract says so
+// under `memory`. Each descriptor number in use takes 64 bytes of a table, in pages of 64. A
+// runtime takes about 30 KiB, 12 KiB and a thread stack per worker, 2 descriptors per worker, 1 for
+// the watchdog if there are several workers, and 1 more for a guest. The hook .alloc is called by
+// any thread; see "hooks" below.
 //
 // ---- system calls, other than the one that a function is named after
 //   all workers idle    none
 //   worker that sleeps  epoll_pwait2 or epoll_wait; with several workers after checking for work
 //                       once more. The waking thread writes its eventfd, which the worker reads.
-//                       With .spin_us epoll_wait repeatedly before that, for so long
+//                       With .spin_us, epoll_wait repeatedly for that time first
 //   busy worker         epoll_wait after 255 polls or about 100 us; while a task that calls
 //                       volt_yield has the worker to itself, at each yield
 //   several workers     timerfd_settime when one leaves its sleep, and every 750 us while one is
@@ -570,7 +572,7 @@
 // used. If a number was closed in another way and now belongs to a different file, a debug build
 // notices it before a call that would block the worker or a wait that would never end, logs it and
 // starts over with the new file. A release build notices it only for the numbers 0 to 2, and for a
-// number that was a socket and now is none.
+// number that was a socket and no longer is one.
 //
 // Sockets get MSG_DONTWAIT with each call, whatever their mode is; a listener becomes non-blocking
 // at its first volt_accept. A terminal, and standard input, output and error if they are pipes, are
@@ -1394,11 +1396,11 @@ typedef struct volt_process {
     volt_job job_;
     const volt_process_options *options_;
 } volt_process;
-// The state of one volt_capture_run. The first group of members is set by the caller.
 typedef struct volt__capture_arm {
     volt_frame frame;
     int64_t rc_;
 } volt__capture_arm;
+// The state of one volt_capture_run. The first group of members is set by the caller.
 typedef struct volt_capture {
     volt_frame frame;
     const void *input; // is written to stdin, unless n_input is 0
@@ -1426,7 +1428,7 @@ typedef struct volt_dir_entry {
     int type; // DT_REG, DT_DIR ... of <dirent.h>; DT_UNKNOWN if the file system does not tell
 } volt_dir_entry;
 
-// A socket address: IPv4, IPv6 or unix.
+// A socket address of any family. IPv4, IPv6 and unix have a text form.
 typedef struct volt_addr {
     uint32_t len_, align_;
     unsigned char sa_[120]; // the len_ bytes of a sockaddr_in, _in6 or _un
@@ -1759,7 +1761,7 @@ typedef struct volt_config {
     X_(lifo_polls, "polls of tasks from the LIFO slot")                  \
     X_(wakes_local, "wake-ups by running tasks, queued on their worker") \
     X_(wakes_remote, "tasks fetched from the shared queue")              \
-    X_(inbox_tasks, "spawns and wake-ups fetched from the own inbox")    \
+    X_(inbox_tasks, "spawns and wake-ups fetched from the inbox")        \
     X_(steals, "successful steals")                                      \
     X_(stolen, "tasks stolen")                                           \
     X_(overflows, "full rings, of which half went elsewhere")                \
@@ -2509,7 +2511,7 @@ VOLT_API VOLT_POLL volt_file_truncate(volt_cx *cx, volt_file_op *op, int fd, int
 // Waits until the file is on the disk: fsync(2), or with is_data_only fdatasync(2), which need not
 // write the time stamps.
 //   returns: 0
-VOLT_API VOLT_POLL volt_file_sync(volt_cx *cx, volt_file_op *op, int fd, int is_data_only);
+VOLT_API VOLT_POLL volt_file_fsync(volt_cx *cx, volt_file_op *op, int fd, int is_data_only);
 // Calls stat(2).
 //   returns: 0 with the result in *out
 VOLT_API VOLT_POLL volt_file_stat(volt_cx *cx, volt_file_op *op, const char *path,
@@ -3328,9 +3330,10 @@ VOLT_API VOLT__MUST int64_t volt_try_io(volt_cx *cx, int fd, uint32_t events, vo
 //   returns: 0 | -EBADF, or another -errno
 VOLT_API VOLT_POLL volt_readable(volt_cx *cx, int fd);
 VOLT_API VOLT_POLL volt_writable(volt_cx *cx, int fd);
-// Calls shutdown(2) for one or both directions.
-//   returns: 0, also if the connection has ended already | -EINVAL if both are 0 | another -errno
-VOLT_API int volt_sock_shutdown(int fd, int is_read, int is_write);
+// Calls shutdown(2). how: SHUT_RD, SHUT_WR or SHUT_RDWR of <sys/socket.h>.
+//   returns: 0, also if the connection has ended already | -EINVAL if `how` is none of them |
+//            another -errno
+VOLT_API int volt_sock_shutdown(int fd, int how);
 // Closes a descriptor, in place of close(2). Its waiters get -EBADF. If another thread is inside a
 // system call on it, that thread closes it after the call. The result of close(2) is dropped.
 VOLT_API void volt_close(volt_cx *cx, int fd);
@@ -4198,9 +4201,9 @@ static __attribute__((unused)) void volt__sys_futex_wake(uint32_t *word, int n) 
     (void)VOLT_SYS(syscall, VOLT__SYS_FUTEX, word, VOLT__FUTEX_WAKE, n, NULL, NULL, 0);
 }
 
-// membarrier(2), Linux 4.14. When VOLT__MEMBARRIER returns, each running thread of the process has
-// passed a full barrier since the call. The process must register first, once; forked children
-// inherit the registration.
+// membarrier(2); its expedited commands came with Linux 4.14. When VOLT__MEMBARRIER returns, each
+// running thread of the process has passed a full barrier since the call. The process must register
+// first, once; forked children inherit the registration.
 #define VOLT__MEMBARRIER 8           // MEMBARRIER_CMD_PRIVATE_EXPEDITED
 #define VOLT__MEMBARRIER_REGISTER 16 // MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED
 static __attribute__((unused)) int volt__sys_membarrier(int command) {
@@ -15737,7 +15740,7 @@ enum {
     VOLT__FILE_PWRITE,
     VOLT__FILE_APPEND,
     VOLT__FILE_TRUNCATE,
-    VOLT__FILE_SYNC,
+    VOLT__FILE_FSYNC,
     VOLT__FILE_STAT,
     VOLT__FILE_FSTAT,
     VOLT__FILE_CLOSE,
@@ -15897,7 +15900,7 @@ static int volt__file_run(void *arg) {
     case VOLT__FILE_OPEN: return volt__file_open(op);
     case VOLT__FILE_PREAD: return volt__file_transfer(op, op->fd_, op->len_, 0);
     case VOLT__FILE_PWRITE: return volt__file_transfer(op, op->fd_, op->len_, 1);
-    case VOLT__FILE_SYNC:
+    case VOLT__FILE_FSYNC:
         return volt__file_result(op->flags_ ? VOLT_SYS(fdatasync, op->fd_)
                                             : VOLT_SYS(fsync, op->fd_));
     case VOLT__FILE_APPEND: return volt__file_transfer(op, op->fd_, op->len_, 1);
@@ -16006,9 +16009,9 @@ VOLT_API volt_poll volt_file_pwrite(volt_cx *cx, volt_file_op *op, int fd, const
     c.offset_ = offset;
     return volt__file_submit(cx, op, &c);
 }
-VOLT_API volt_poll volt_file_sync(volt_cx *cx, volt_file_op *op, int fd, int is_data_only) {
+VOLT_API volt_poll volt_file_fsync(volt_cx *cx, volt_file_op *op, int fd, int is_data_only) {
     volt_file_op c;
-    volt__file_args(&c, VOLT__FILE_SYNC, fd, NULL, NULL, 0);
+    volt__file_args(&c, VOLT__FILE_FSYNC, fd, NULL, NULL, 0);
     c.flags_ = is_data_only;
     return volt__file_submit(cx, op, &c);
 }
@@ -16411,9 +16414,7 @@ VOLT_API int volt_set_linger(int fd, int seconds) {
     l.l_linger = seconds > 0 ? seconds : 0;
     return volt__sys_result(VOLT_SYS(setsockopt, fd, SOL_SOCKET, SO_LINGER, &l, sizeof l));
 }
-VOLT_API int volt_sock_shutdown(int fd, int is_read, int is_write) {
-    int how = is_read && is_write ? SHUT_RDWR : is_read ? SHUT_RD : SHUT_WR;
-    if (!is_read && !is_write) return -EINVAL;
+VOLT_API int volt_sock_shutdown(int fd, int how) {
     // ENOTCONN: the connection has ended already, which is no error
     return VOLT_SYS(shutdown, fd, how) < 0 && errno != ENOTCONN ? -errno : 0;
 }
@@ -18584,7 +18585,7 @@ static volt_poll volt__fd_stream_write(volt_cx *cx, volt_stream s, const void *b
 }
 static volt_poll volt__fd_stream_end(volt_cx *cx, volt_stream s) {
     (void)cx;
-    int rc = volt_sock_shutdown(s.fd, 0, 1);
+    int rc = volt_sock_shutdown(s.fd, SHUT_WR);
     return volt_ready(rc == -ENOTSOCK || rc == -EOPNOTSUPP ? 0 : rc);
 }
 static volt_poll volt__fd_stream_ready(volt_cx *cx, volt_stream s) {

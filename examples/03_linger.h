@@ -6,6 +6,7 @@
 #define EXAMPLE_LINGER_H
 
 #include <errno.h>
+#include <sys/socket.h>
 
 enum { LINGER_MS = 1000 }; // for the limit around it: a client may never close
 typedef struct {
@@ -22,7 +23,7 @@ static inline int64_t drop_some(volt_cx *cx, int fd) {
 //   gives : 0 if the client has closed | -errno
 static inline volt_poll linger_run(volt_cx *cx, lingering *l, int fd) {
     VOLT_BEGIN(cx, l);
-    (void)volt_sock_shutdown(fd, 0, 1);
+    (void)volt_sock_shutdown(fd, SHUT_WR);
     do {
         VOLT_AWAIT(l->n, volt_read_ready(cx, fd));
         if (l->n >= 0) l->n = drop_some(cx, fd);

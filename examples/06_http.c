@@ -15,6 +15,7 @@
 #include "06_http.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 enum { CLIENTS_MAX = 128, REQUEST_CAP = 4096 };
 enum { REQUEST_SECONDS = 5, GRACE_SECONDS = 5, LINGER_SECONDS = 2, LINGER_CAP = 4 << 20 };
@@ -76,7 +77,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
         c->x = http_end(c->x);
     }
     free(c->x);
-    volt_sock_shutdown(c->fd, 0, 1);
+    volt_sock_shutdown(c->fd, SHUT_WR);
     c->left = LINGER_CAP;
     if (c->is_last && c->n > 0)
         VOLT_AWAIT(volt_within(cx, &c->late, VOLT_S(LINGER_SECONDS),

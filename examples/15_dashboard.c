@@ -509,7 +509,7 @@ static volt_poll client_run(volt_cx *cx, void *arg) {
     }
     give_back(c);
     free(c->x);
-    volt_sock_shutdown(c->fd, 0, 1);
+    volt_sock_shutdown(c->fd, SHUT_WR);
     c->left = LINGER_CAP;
     c->deadline = volt_now() + VOLT_S(LINGER_SECONDS);
     if (c->is_last && c->n > 0) VOLT_AWAIT(receive(cx, c));

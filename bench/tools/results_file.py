@@ -41,7 +41,7 @@ def machine():
     with open("/proc/cpuinfo", encoding="utf-8") as f:
         model = re.search(r"^model name\s*: (.*)$", f.read(), re.MULTILINE)
     return {"cpu": model[1] if model else os.uname().machine, "cpus": os.cpu_count(),
-            "kernel": os.uname().release}
+            "kernel": re.match(r"[\d.]*\d", os.uname().release)[0]}
 
 
 def crate_versions(directory):

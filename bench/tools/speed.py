@@ -271,6 +271,11 @@ def days_text(names):
     return days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
 
 
+def version_text(name, version):
+    """Some programs print their name with the version."""
+    return version if version.lower().startswith(name) else f"{name} {version}".strip()
+
+
 def machine_text(machine):
     return f"{machine['cpu']}, {machine['cpus']} CPUs, Linux {machine['kernel']}"
 
@@ -301,7 +306,7 @@ def origin(results):
     commits = versions_text([runs[n] for n in names if n in of_rows], [], {})[1].get("commit")
     newest = {k: v for k, v in newest.items() if k != "commit"} | \
         ({"commit": commits} if commits else {})
-    versions = ", ".join(f"{k} {v}".strip() for k, v in newest.items())
+    versions = ", ".join(version_text(k, v) for k, v in newest.items())
     return wrapped(f"{machine_text(results['machine'])}, {days_text(names)}; {versions}."
                    f"{elsewhere_text(results, newest)} "
                    "`make bench-peers` measures all rows but those of servers again, "
@@ -310,8 +315,8 @@ def origin(results):
                    "[results.json](results/results.json) has every figure, and its commit.")
 
 
-READING = """Times are those of the best peer over volt's in the same round: over 1 volt is faster,
-bold is where it is not. Each is the median of 21 rounds, in which every program runs once, in a
+READING = """Times are those of the best peer over volt's in the same round: over 1 volt is faster.
+Bold are the time of a loss, and a CPU time of 0.95 or less. Each is the median of 21 rounds, in which every program runs once, in a
 process of its own, and in brackets where it lies at 95 %. Faster or slower counts from 3 %; for
 more CPU time: 5 % and more. Of a peer's variants the best counts, and is named. Figures are ns per
 operation, or the latency that the row names; wakes are threads that slept and were woken, per

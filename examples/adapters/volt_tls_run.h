@@ -166,7 +166,7 @@ static inline VOLT_POLL volt_tls__write(volt_cx *cx, volt_stream s, const void *
 static inline VOLT_POLL volt_tls__end(volt_cx *cx, volt_stream s) {
     volt_tls *t = (volt_tls *)s.self;
     volt_poll p = volt_tls__run(cx, t, VOLT_TLS__END, NULL, 0);
-    if (!volt_is_pending(p) && volt_value(p) == 0) volt_sock_shutdown(t->fd, 0, 1);
+    if (!volt_is_pending(p) && volt_value(p) == 0) volt_sock_shutdown(t->fd, SHUT_WR);
     return p;
 }
 #endif

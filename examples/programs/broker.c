@@ -31,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 enum { NAME = 64, TEXT = 512, LINE = NAME + TEXT + 16, OUT = 4096, SEND_BYTES = 65536 };
 enum { KEPT = 64, TOPICS_MAX = 256, SUBS_MAX = 16, CLIENTS_MAX = 1000 };
@@ -133,7 +134,7 @@ static void topic_leave(broker *b, topic *t) {
 static volt_poll client_flush(volt_cx *cx, client *c, flushing *f) {
     VOLT_BEGIN(cx, f);
     VOLT_AWAIT(f->rc, volt_within(cx, &f->late, VOLT_S(WRITE_SECONDS), volt_flush(cx, &c->out)));
-    if (f->rc < 0 && f->rc != -ECANCELED) volt_sock_shutdown(c->fd, 1, 1);
+    if (f->rc < 0 && f->rc != -ECANCELED) volt_sock_shutdown(c->fd, SHUT_RDWR);
     volt_mutex_unlock(&c->pen);
     VOLT_END(f->rc);
 }

@@ -227,7 +227,7 @@ static volt_poll front_run(volt_cx *cx, void *arg) {
 // Ends the connection behind the last byte, and drops what still comes: a close with bytes unread
 // would reset the connection, and take the last bytes with it.
 static volt_poll client_linger(volt_cx *cx, client *c) {
-    volt_sock_shutdown(c->fd, 0, 1); // again at each poll, without effect
+    volt_sock_shutdown(c->fd, SHUT_WR); // again at each poll, without effect
     return volt_within(cx, &c->limit, VOLT_S(LINGER_SECONDS),
                        volt_io(cx, c->fd, VOLT_IN, http_drop, &c->left));
 }

@@ -438,7 +438,7 @@ static volt_poll store_text(volt_cx *cx, arrival *k) {
     VOLT_AWAIT(s->rc, volt_mutex_lock(cx, &c->lock));
     if (s->rc < 0) VOLT_RETURN(s->rc);
     VOLT_AWAIT(s->rc, volt_file_pwrite(cx, &s->op, c->file, k->text, k->n_text, c->end));
-    if (s->rc >= 0) VOLT_AWAIT(s->rc, volt_file_sync(cx, &s->op, c->file, 1));
+    if (s->rc >= 0) VOLT_AWAIT(s->rc, volt_file_fsync(cx, &s->op, c->file, 1));
     if (s->rc >= 0) c->end += (int64_t)k->n_text;
     volt_mutex_unlock(&c->lock);
     if (s->rc < 0) VOLT_RETURN(s->rc);

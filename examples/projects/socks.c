@@ -15,6 +15,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 enum { CONNECT_S = 20, LINGER_S = 2, DRAIN_S = 30 };
 enum { CLIENT_FDS = 7 }; // two sockets, two pipes while bytes are in them, and a reserve
@@ -101,7 +102,7 @@ static volt_poll linger_run(volt_cx *cx, client *c) {
     handshake *const h = &c->u.shake;
     step *const r = &h->run;
     VOLT_BEGIN(cx, r);
-    volt_sock_shutdown(c->fd, 0, 1);
+    volt_sock_shutdown(c->fd, SHUT_WR);
     do VOLT_AWAIT(r->rc, volt_read(cx, c->fd, h->m, sizeof h->m));
     while (r->rc > 0);
     VOLT_END(r->rc);

@@ -24,7 +24,7 @@ static volt_poll side_run(volt_cx *cx, void *arg) {
     side *s = (side *)arg;
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(*s->rc, volt_nghttp2_serve(cx, s->http, volt_stream_of(s->fd)));
-    if (!s->http->o.handler) volt_sock_shutdown(s->fd, 0, 1);
+    if (!s->http->o.handler) volt_sock_shutdown(s->fd, SHUT_WR);
     for (s->n = !s->http->o.handler; s->n > 0;)
         VOLT_AWAIT(s->n, volt_read(cx, s->fd, s->rest, sizeof s->rest));
     volt_close(cx, s->fd);
@@ -544,7 +544,7 @@ static volt_poll dying(volt_cx *cx, void *arg) {
         CHECK_EQ(request(&s->p, &s->other, "GET", "/zeros", 1), 0);
         VOLT_AWAIT(s->rc, volt_nghttp2_status(cx, s->other));
         CHECK_EQ(s->rc, 200);
-        CHECK_EQ(volt_sock_shutdown(s->p.fds[s->i], 1, 1), 0);
+        CHECK_EQ(volt_sock_shutdown(s->p.fds[s->i], SHUT_RDWR), 0);
         VOLT_AWAIT(s->rc, volt_nghttp2_status(cx, s->r));
         CHECK_EQ(s->rc, -ECONNRESET);
         volt_nghttp2_leave(s->r);

@@ -122,7 +122,7 @@ static volt_poll flood_read(volt_cx *cx, stall *s) {
         VOLT_AWAIT(c->rc, volt_stream_read(cx, of(s->d.server), s->in, sizeof s->in));
         if (s->n_read < s->d.server->to) s->n_read = s->d.server->to;
     } while (c->rc > 0);
-    volt_sock_shutdown(s->d.server->fd, 1, 1);
+    volt_sock_shutdown(s->d.server->fd, SHUT_RDWR);
     VOLT_END(c->rc);
 }
 static volt_poll flood_run(volt_cx *cx, void *arg) {

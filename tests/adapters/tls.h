@@ -220,12 +220,12 @@ typedef struct {
 // The side that fails first closes its connection, as programs do.
 static volt_poll refusal_client(volt_cx *cx, refusal *r) {
     volt_poll p = volt_tls_handshake(cx, r->d.client);
-    if (!volt_is_pending(p) && volt_value(p) < 0) volt_sock_shutdown(r->d.client->fd, 1, 1);
+    if (!volt_is_pending(p) && volt_value(p) < 0) volt_sock_shutdown(r->d.client->fd, SHUT_RDWR);
     return p;
 }
 static volt_poll refusal_server(volt_cx *cx, refusal *r) {
     volt_poll p = volt_tls_handshake(cx, r->d.server);
-    if (!volt_is_pending(p) && volt_value(p) < 0) volt_sock_shutdown(r->d.server->fd, 1, 1);
+    if (!volt_is_pending(p) && volt_value(p) < 0) volt_sock_shutdown(r->d.server->fd, SHUT_RDWR);
     return p;
 }
 static volt_poll refusal_run(volt_cx *cx, void *arg) {
@@ -694,8 +694,8 @@ static volt_poll wire_run(volt_cx *cx, wire *w) {
         VOLT_AWAIT(w->n, volt_write_all(cx, w->to, w->buf, (size_t)w->n));
         if (w->n < 0) break;
     }
-    volt_sock_shutdown(w->from, 1, 0);
-    volt_sock_shutdown(w->to, 0, 1);
+    volt_sock_shutdown(w->from, SHUT_RD);
+    volt_sock_shutdown(w->to, SHUT_WR);
     VOLT_END(0);
 }
 enum { WIRE_BYTES = 30000 };
@@ -727,7 +727,7 @@ static volt_poll wired_client(volt_cx *cx, wired *s) {
     c->w.t = s->d.client, c->w.total = WIRE_BYTES, c->w.chunk = 5000;
     if (c->rc == 0)
         VOLT_AWAIT(c->rc, volt_within(cx, &c->late, s->at_most, way_receive(cx, &c->w)));
-    volt_sock_shutdown(s->d.client->fd, 1, 1);
+    volt_sock_shutdown(s->d.client->fd, SHUT_RDWR);
     VOLT_END(c->rc);
 }
 static volt_poll wired_server(volt_cx *cx, wired *s) {
@@ -736,7 +736,7 @@ static volt_poll wired_server(volt_cx *cx, wired *s) {
     VOLT_AWAIT(c->rc, volt_within(cx, &c->late, s->at_most, volt_tls_handshake(cx, s->d.server)));
     c->w.t = s->d.server, c->w.total = WIRE_BYTES, c->w.chunk = 20000;
     if (c->rc == 0) VOLT_AWAIT(c->rc, volt_within(cx, &c->late, s->at_most, way_send(cx, &c->w)));
-    volt_sock_shutdown(s->d.server->fd, 1, 1);
+    volt_sock_shutdown(s->d.server->fd, SHUT_RDWR);
     VOLT_END(c->rc);
 }
 static volt_poll wired_once(volt_cx *cx, wired *s) {
@@ -1116,7 +1116,7 @@ static volt_poll renewal_writes(volt_cx *cx, renewal *s) {
         VOLT_AWAIT(c->rc, renewal_write(cx, s));
         if (c->rc < 0) break;
     }
-    if (c->rc < 0) volt_sock_shutdown(s->d.client->fd, 1, 1);
+    if (c->rc < 0) volt_sock_shutdown(s->d.client->fd, SHUT_RDWR);
     VOLT_END(c->rc);
 }
 // A read that is in progress may take the input of the write.

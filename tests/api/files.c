@@ -113,9 +113,9 @@ static volt_poll filer_run(volt_cx *cx, void *arg) {
     CHECK(f->fd >= 0 && (fcntl(f->fd, F_GETFD) & FD_CLOEXEC));
     VOLT_AWAIT(f->rc, volt_file_pwrite(cx, &f->op, f->fd, f->to, SIZE, 0));
     CHECK_EQ(f->rc, SIZE);
-    VOLT_AWAIT(f->rc, volt_file_sync(cx, &f->op, f->fd, 0));
+    VOLT_AWAIT(f->rc, volt_file_fsync(cx, &f->op, f->fd, 0));
     CHECK_EQ(f->rc, 0);
-    VOLT_AWAIT(f->rc, volt_file_sync(cx, &f->op, f->fd, 1));
+    VOLT_AWAIT(f->rc, volt_file_fsync(cx, &f->op, f->fd, 1));
     CHECK_EQ(f->rc, 0);
     VOLT_AWAIT(f->rc, volt_file_pread(cx, &f->op, f->fd, f->from, 100, 1000));
     CHECK(f->rc == 100 && memcmp(f->from, f->to + 1000, 100) == 0);

@@ -380,14 +380,14 @@ TEST(socket_options_give_error_of_kernel) {
     CHECK_EQ(volt_set_keepalive(fd, 1, 1 << 30, 1), -EINVAL);
     CHECK_EQ(volt_set_keepalive(fd, 1, 1, 1 << 30), -EINVAL);
     CHECK_EQ(volt_set_keepalive(-1, 1, 1, 1), -EBADF);
-    CHECK_EQ(volt_sock_shutdown(fd, 0, 0), -EINVAL);
-    CHECK_EQ(volt_sock_shutdown(fd, 1, 0), 0); // not connected any more, or yet
-    CHECK_EQ(volt_sock_shutdown(fd, 0, 1), 0);
+    CHECK_EQ(volt_sock_shutdown(fd, 3), -EINVAL);
+    CHECK_EQ(volt_sock_shutdown(fd, SHUT_RD), 0); // not connected any more, or yet
+    CHECK_EQ(volt_sock_shutdown(fd, SHUT_WR), 0);
     CHECK_EQ(close(fd), 0);
     int pair[2];
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-    CHECK_EQ(volt_sock_shutdown(pair[0], 1, 0), 0);
-    CHECK_EQ(volt_sock_shutdown(pair[0], 1, 1), 0);
+    CHECK_EQ(volt_sock_shutdown(pair[0], SHUT_RD), 0);
+    CHECK_EQ(volt_sock_shutdown(pair[0], SHUT_RDWR), 0);
     close(pair[0]);
     close(pair[1]);
 }

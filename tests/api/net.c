@@ -237,7 +237,7 @@ ROOT_TEST(write_all_writes_everything_to_slow_reader, {
     SPAWN(&s->h, slow_reader_run, (slow_reader){ .fd = s->p.right, .buf = s->in });
     VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, s->out, BIG));
     CHECK_EQ(s->n, BIG);
-    CHECK_EQ(volt_sock_shutdown(s->p.left, 0, 1), 0);
+    CHECK_EQ(volt_sock_shutdown(s->p.left, SHUT_WR), 0);
     VOLT_AWAIT(s->n, volt_join(cx, &s->h));
     CHECK_EQ(s->n, BIG);
     close_pair(cx, &s->p);
@@ -259,7 +259,7 @@ ROOT_TEST(progress_counts_bytes_of_read_exact_that_failed,
     CHECK_EQ(volt_progress(&s->frame), 6); // these six are in the buffer
     CHECK(memcmp(s->buf, "efghij", 6) == 0);
     VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, "xyz", 3));
-    CHECK_EQ(volt_sock_shutdown(s->p.left, 0, 1), 0);
+    CHECK_EQ(volt_sock_shutdown(s->p.left, SHUT_WR), 0);
     VOLT_AWAIT(s->n, volt_read_exact(cx, s->p.right, s->buf, 20));
     CHECK_EQ(s->n, -EPIPE); // an early end of file
     CHECK_EQ(volt_progress(&s->frame), 3);
@@ -404,7 +404,7 @@ ROOT_TEST(half_closed_socket_works_in_other_direction, { pairing p; int64_t n; c
     VOLT_BEGIN(cx, s);
     VOLT_AWAIT(tcp_pair(cx, &s->p));
     VOLT_AWAIT(s->n, volt_write_all(cx, s->p.left, "bye", 3));
-    CHECK_EQ(volt_sock_shutdown(s->p.left, 0, 1), 0);
+    CHECK_EQ(volt_sock_shutdown(s->p.left, SHUT_WR), 0);
     VOLT_AWAIT(s->n, volt_read_exact(cx, s->p.right, s->buf, 3));
     CHECK_EQ(s->n, 3);
     VOLT_AWAIT(s->n, volt_read(cx, s->p.right, s->buf, 16));
@@ -415,7 +415,7 @@ ROOT_TEST(half_closed_socket_works_in_other_direction, { pairing p; int64_t n; c
     CHECK(s->n == 2 && memcmp(s->buf, "ok", 2) == 0);
     VOLT_AWAIT(s->n, volt_write(cx, s->p.left, "x", 1));
     CHECK_EQ(s->n, -EPIPE);
-    CHECK_EQ(volt_sock_shutdown(-1, 1, 1), -EBADF);
+    CHECK_EQ(volt_sock_shutdown(-1, SHUT_RDWR), -EBADF);
     close_pair(cx, &s->p);
     VOLT_END(0);
 }
@@ -1418,7 +1418,7 @@ ROOT_TEST_1(pollset_tells_a_half_closed_peer_from_one_that_is_gone, {
     VOLT_AWAIT(tcp_pair(cx, &s->p));
     CHECK_EQ(volt_pollset_open(&s->set), 0);
     CHECK_EQ(volt_pollset_set(&s->set, s->p.left, VOLT_IN), 0);
-    CHECK_EQ(volt_sock_shutdown(s->p.right, 0, 1), 0);
+    CHECK_EQ(volt_sock_shutdown(s->p.right, SHUT_WR), 0);
     VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 2));
     CHECK_EQ(s->n, 1);
     check_event(&s->ev[0], s->p.left, VOLT_IN);
@@ -1426,8 +1426,8 @@ ROOT_TEST_1(pollset_tells_a_half_closed_peer_from_one_that_is_gone, {
     VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 2));
     CHECK_EQ(s->n, 1);
     check_event(&s->ev[0], s->p.left, VOLT_RDHUP);
-    CHECK_EQ(volt_sock_shutdown(s->p.left, 0, 1), 0);
-    CHECK_EQ(volt_sock_shutdown(s->p.left, 1, 1), 0); // has ended already: no error
+    CHECK_EQ(volt_sock_shutdown(s->p.left, SHUT_WR), 0);
+    CHECK_EQ(volt_sock_shutdown(s->p.left, SHUT_RDWR), 0); // has ended already: no error
     VOLT_AWAIT(s->n, volt_pollset_wait(cx, &s->set, s->ev, 2));
     CHECK_EQ(s->n, 1);
     check_event(&s->ev[0], s->p.left, VOLT_RDHUP | VOLT_HUP);

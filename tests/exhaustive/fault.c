@@ -721,7 +721,7 @@ static volt_poll flow_run(volt_cx *cx, void *arg) {
     f->iov[0].iov_len = f->iov[1].iov_len = 100;
     VOLT_AWAIT(f->rc, volt_writev(cx, f->fd[1], f->iov, 2));
     f->first = worse(f->first, f->rc);
-    if (f->is_socket) f->first = worse(f->first, volt_sock_shutdown(f->fd[1], 0, 1));
+    if (f->is_socket) f->first = worse(f->first, volt_sock_shutdown(f->fd[1], SHUT_WR));
     volt_close(cx, f->fd[1]);
     VOLT_AWAIT(f->rc, volt_group_wait(cx, &f->group));
     VOLT_END(worse(f->first, f->rc));

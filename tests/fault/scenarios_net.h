@@ -197,7 +197,7 @@ STATE(flow, volt_handle reader; int fd[2], is_socket; struct iovec iov[2]; char 
     for (int i = 0; i < 2; i++) s->iov[i] = (struct iovec){ s->buf, 60 };
     KEEP_AWAIT(volt_writev(cx, s->fd[1], s->iov, 2));
     s->n += s->rc > 0 ? s->rc : 0;
-    if (s->is_socket) KEEP(volt_sock_shutdown(s->fd[1], 0, 1));
+    if (s->is_socket) KEEP(volt_sock_shutdown(s->fd[1], SHUT_WR));
     volt_close(cx, s->fd[1]);
     if (!volt_handle_is_set(&s->reader)) VOLT_RETURN(s->first);
     VOLT_AWAIT(s->got, volt_join(cx, &s->reader));

@@ -360,8 +360,8 @@ STATE(files, volt_file_op op; struct stat st; int file, fd; char path[32]; char 
     if (s->fd >= 0) {
         VOLT_AWAIT(s->rc, volt_file_pwrite(cx, &s->op, s->fd, s->out, FILE_LEN, 0));
         KEEP(unless_short(s->rc, FILE_LEN));
-        KEEP_AWAIT(volt_file_sync(cx, &s->op, s->fd, 0));
-        KEEP_AWAIT(volt_file_sync(cx, &s->op, s->fd, 1));
+        KEEP_AWAIT(volt_file_fsync(cx, &s->op, s->fd, 0));
+        KEEP_AWAIT(volt_file_fsync(cx, &s->op, s->fd, 1));
         VOLT_AWAIT(s->rc, volt_file_pread(cx, &s->op, s->fd, s->in, 10, 20));
         if (s->first == 0) KEEP(unless_short(s->rc, 10));
         if (s->first == 0) CHECK(memcmp(s->in, s->out + 20, 10) == 0);

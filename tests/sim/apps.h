@@ -48,7 +48,7 @@ static volt_poll pump_run(volt_cx *cx, pump *p) {
         VOLT_AWAIT(p->n, volt_write_all(cx, p->to, p->buf, (size_t)p->n));
         if (p->n < 0) break;
     }
-    volt_sock_shutdown(p->to, 0, 1);
+    volt_sock_shutdown(p->to, SHUT_WR);
     VOLT_END(p->n < 0 ? p->n : p->total);
 }
 
@@ -71,7 +71,7 @@ static volt_poll sender_run(volt_cx *cx, sender *s) {
         if (s->rc < 0) VOLT_RETURN(s->rc);
         s->at += s->n;
     }
-    volt_sock_shutdown(s->fd, 0, 1);
+    volt_sock_shutdown(s->fd, SHUT_WR);
     VOLT_END(0);
 }
 typedef struct receiver {

@@ -230,7 +230,7 @@ static volt_poll file_parts(volt_cx *cx, op_file *o, int id) {
     VOLT_AWAIT(o->rc, volt_file_pwrite(cx, &o->op, o->fd, o->out, o->n, o->at));
     if (file_has_failed(o, id)) VOLT_RETURN(o->rc);
     SIM_CHECK(o->rc == (int64_t)o->n);
-    VOLT_AWAIT(o->rc, volt_file_sync(cx, &o->op, o->fd, o->n % 2 != 0));
+    VOLT_AWAIT(o->rc, volt_file_fsync(cx, &o->op, o->fd, o->n % 2 != 0));
     if (file_has_failed(o, id)) VOLT_RETURN(o->rc);
     VOLT_AWAIT(o->rc, volt_file_stat(cx, &o->op, o->path, &o->st));
     if (file_has_failed(o, id)) VOLT_RETURN(o->rc);

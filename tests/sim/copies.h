@@ -130,7 +130,7 @@ static volt_poll duplex_half(volt_cx *cx, duplex_child *c, int is_write) {
     if (!is_write) volt_event_set(&c->has_heard);
     if (half->rc < 0) { // the other half must not wait for a peer that waits for this one
         c->in.t->is_cut = c->out.t->is_cut = 1;
-        (void)volt_sock_shutdown(half->fd, 1, 1);
+        (void)volt_sock_shutdown(half->fd, SHUT_RDWR);
     }
     return p;
 }

@@ -148,7 +148,7 @@ static void trickle_end(volt_cx *cx, trickler *o, int is_write, int id) {
     if (!is_write && o->rc == 0 && !t->is_cut) SIM_CHECK(t->is_ended && t->got == t->written);
     SIM_CHECK(t->got <= t->written || !t->is_ended);
     if (!o->is_half) volt_close(cx, o->fd);
-    else if (is_write) volt_sock_shutdown(o->fd, 0, 1);
+    else if (is_write) volt_sock_shutdown(o->fd, SHUT_WR);
     t->n_users--;
 }
 

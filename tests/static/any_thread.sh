@@ -20,7 +20,7 @@ FILENAME == "-" { is_there[$1] = 1; next }
 
 # ---- volt.h: the functions that any thread may call, by the declarations and by the manual
 FILENAME == header {
-    if (/^\/\/ >>api/) in_api = 1
+    if (/^\/\/ >>await  /) in_api = 1 # and >>api
     if (/^\/\/ >>cxx/) in_api = 0
     if (/^\/\/   any thread  *volt_/) in_list = 1
     if (/^\/\/   plain thread  /) in_list = 0
@@ -28,10 +28,10 @@ FILENAME == header {
     if (/^\/\/   its own task  /) in_own = 1
     if (/^\/\/   inside a task /) in_own = 0
     if (in_own) own = own substr($0, 3)
-    if (in_api && /^VOLT_API/) { decl = ""; in_decl = 1 }
+    if (in_api && /^(VOLT_API|static inline) /) { decl = ""; in_decl = 1 }
     if (!in_decl) next
     decl = decl " " $0
-    if (!/;/) next
+    if (!/[;{]/) next
     in_decl = 0
     if (!match(decl, /volt_[a-z0-9_]*\(/)) next
     name = substr(decl, RSTART, RLENGTH - 1)
