@@ -459,6 +459,7 @@
 //                       busy; then an idle one checks on it
 //   timers              none: epoll_wait has a timeout. A guest: timerfd_settime. volt_sleep_on:
 //                       timerfd_create, timerfd_settime, read twice, epoll_ctl twice, close
+//   volt_rt_deadline    none; during a shutdown poll
 //   descriptor          at its first use, unless volt made it: fcntl, getsockopt, and if it is no
 //                       socket also fstat, isatty or open. epoll_ctl at its first wait; in a debug
 //                       build at each wait. volt_readable, volt_writable: epoll_ctl or poll at each
@@ -7651,6 +7652,14 @@ static void volt__reactor_unpark(volt__reactor *r) {
     VOLT_ASSERT(r->evfd >= 0);
     while (VOLT_SYS(write, r->evfd, &one, sizeof one) < 0 && errno == EINTR) {}
 }
+// Returns 1 if the worker was unparked and has not acknowledged it, or if poll(2) fails.
+static int volt__reactor_is_unparked(const volt__reactor *r) {
+    struct pollfd p;
+    p.fd = r->evfd;
+    p.events = POLLIN;
+    p.revents = 0;
+    return VOLT_SYS(poll, &p, 1, 0) != 0;
+}
 static void volt__reactor_acknowledge(volt__reactor *r) {
     uint64_t n;
     while (VOLT_SYS(read, r->evfd, &n, sizeof n) < 0 && errno == EINTR) {}
@@ -7747,11 +7756,13 @@ static inline int volt__idle_has_parked(const volt__idle *idle) {
     for (uint32_t i = 0; i < volt__idle_n_words(idle); i++) any |= volt__load_rlx(&idle->parked[i]);
     return any != 0;
 }
-// Returns the number of parked workers, not counting `worker`.
-static uint32_t volt__idle_count_others(const volt__idle *idle, uint32_t worker) {
+// Returns the number of parked workers, not counting `worker`. away: 1 if worker 0 counts as parked
+// in any case.
+static uint32_t volt__idle_count_others(const volt__idle *idle, uint32_t worker, int away) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < volt__idle_n_words(idle); i++) {
         uintptr_t bits = volt__load_rlx(&idle->parked[i]); // rlx: ordered by [W1], or a hint
+        if (i == 0) bits |= (uintptr_t)away;
         if (i == volt__idle_word(worker)) bits &= ~volt__idle_bit(worker);
         n += (uint32_t)__builtin_popcountl(bits);
     }
@@ -7824,7 +7835,7 @@ static int volt__idle_find(const volt__idle *idle, uint32_t from) {
 // it has done so. The guest is not counted as searching: its thread comes when the application lets
 // it, and until then pushers and parking workers must not rely on it.
 static int volt__idle_claim_guest(volt__idle *idle, int first) {
-    if (first != 0 && volt__idle_count_others(idle, 0) > 0) return 0;
+    if (first != 0 && volt__idle_count_others(idle, 0, 0) > 0) return 0;
     return volt__idle_is_parked(idle, 0) && !volt__idle_unpark(idle, 0);
 }
 // Clears the bit of `first` if it is parked, else that of the parked worker with the highest index,
@@ -9914,10 +9925,8 @@ static void volt__watchdog_scan(volt__worker *w) {
 static int volt__others_awake(const volt__worker *w) {
     volt_rt *rt = w->rt;
     if (VOLT__ONE_WORKER) return 0;
-    uint32_t n = volt__idle_count_others(&rt->idle, w->index);
-    if (w->index != 0 && volt__guest_is_away(rt->workers[0]))
-        n += !volt__idle_is_parked(&rt->idle, 0);
-    return n < volt__started(rt) - 1;
+    int away = volt__guest_is_away(rt->workers[0]);
+    return volt__idle_count_others(&rt->idle, w->index, away) < volt__started(rt) - 1;
 }
 
 //==================================================================================================
@@ -10166,7 +10175,7 @@ static int64_t volt__test_clock_timeout(volt__worker *w, int64_t timeout) {
 //   9. Parking, after a spin with .spin_us. The end of the sleep includes an event poll; then the
 //      worker goes on with steps 1 and 4.
 // inject_due and event_due count polls down. The only worker of a runtime skips steps 7 and 8.
-// Before a task is polled twice in a row, step 6 is tried, and then an event poll ahead of time.
+// Before a task is polled twice in a row: step 6, or else an early event poll; if routed, after it.
 //
 //   - During a poll the worker is not searching, and it has armed the watchdog since it last slept
 //     or scanned. volt__searching_done sees to both before the poll.
@@ -10325,8 +10334,7 @@ static volt__task *volt__next_urgent(volt__worker *w) {
     w->urgent_run = !t ? 0 : w->urgent_run > VOLT_URGENT_MAX ? 1 : w->urgent_run + 1;
     return t;
 }
-// Step 6. Returns NULL if no task was found. The urgent lane comes last if step 1 has just left the
-// turn to another task.
+// Step 6, or NULL. The urgent lane comes last if step 1 has just left the turn to another task.
 static volt__task *volt__next_from_refill(volt__worker *w) {
     volt__task *t = w->urgent_run < VOLT_URGENT_MAX ? volt__next_urgent(w) : NULL;
     if (!t) t = volt__next_from_overflow(w, w->inject_batch);
@@ -10476,7 +10484,7 @@ static int volt__start_spare(volt__worker *w); // below, in >>start
 // awake, so the watchdog is armed again.
 static void volt__worker_ensure_spare(volt__worker *w) {
     volt_rt *rt = w->rt;
-    uint32_t n = volt__idle_count_others(&rt->idle, rt->idle.guest ? 0 : w->index);
+    uint32_t n = volt__idle_count_others(&rt->idle, rt->idle.guest ? 0 : w->index, 0);
     if (n == 0 && volt__started(rt) < rt->n_workers) {
         if (!volt__start_spare(w)) return;
         volt__watchdog_arm(w);
@@ -10676,22 +10684,23 @@ static __attribute__((noinline)) int volt__serve_due(volt__worker *w, volt__task
     return *t != NULL;
 }
 // Called if the previous poll was of t, too: no other task was ahead of it in the LIFO slot or the
-// ring. The queues behind the ring go first, or else events and timers. Returns the next task, or
-// NULL if the carrier must leave the loop.
+// ring. The queues behind the ring go first, or else events; but a routed task keeps its turn, and
+// events follow its poll. Returns the next task, or NULL if the carrier must leave the loop.
 static __attribute__((noinline)) volt__task *volt__next_before_lone_task(volt__worker *w,
                                                                          volt__task *t) {
-    volt__task *first = volt__next_from_refill(w);
-    int is_over = 0;
+    int is_routed = volt__task_is_routed(w->rt, t), is_over = 0;
+    volt__task *first = is_routed ? NULL : volt__next_from_refill(w);
     if (!first) {
         // t was requeued because its budget is used up, not by volt_yield: no early event poll
         if (w->cx.budget_ == 0) return t;
         w->event_due = 0;
+        if (is_routed) volt__countdown_hurry(w);
+        if (is_routed) return t;
         is_over = volt__serve_due(w, &first) && !first;
     }
-    volt__push_requeued(w, t); // also if the carrier leaves: the next one, or a thief, takes t
+    volt__push_ring(w, t); // also if the carrier leaves: the next one, or a thief, takes t
     if (is_over) return NULL;
     if (!first) first = volt__pop_ring(w);
-    if (!first) first = volt__next_from_refill(w); // t was routed
     return first ? first : volt__wait_for_task(w);
 }
 // Returns the next task, or NULL if the carrier must leave the loop. `last` is the task of the
@@ -11810,8 +11819,10 @@ VOLT_API volt_poll volt_sleep_forever(volt_cx *cx) {
                                         : volt__leaf_pending(cx, node, 0);
 }
 // cx->cancel_level_ dates from the start of the poll. The task's word and is_closed are read here,
-// so that a loop without awaits sees a cancellation or a shutdown that begins while it runs. The
-// next await then sees it, too.
+// so that a loop without awaits sees a cancellation or a shutdown that begins while it runs. All
+// later awaits of the poll then see it, too: wrappers, arms and children of arrays that have not
+// raised the level themselves leave it so. Arms and children that are pending restore it in any
+// case, for the next one: an expired shield inside may have raised it.
 VOLT_API int volt_is_cancelled(volt_cx *cx) {
     uintptr_t word = volt__load_rlx(&cx->task_->word); // rlx: a flag that publishes nothing
     uint32_t is_closed = volt__load_rlx(&cx->rt_->is_closed); // rlx: a flag that publishes nothing
@@ -12230,7 +12241,7 @@ static void volt__wrapper_begin(volt_cx *cx, volt__node *node, int cancels) {
 // have. Returns 0 if not.
 static int volt__wrapper_end(volt_cx *cx, volt__node *node, int is_over) {
     int cancels = (node->resume_line_ & VOLT__WRAPPER_CANCELS) != 0;
-    cx->cancel_level_ = node->saved_cancel_level_;
+    if (cancels) cx->cancel_level_ = node->saved_cancel_level_;
     node->resume_line_ = is_over
                              ? 0
                              : node->resume_line_ & ~(uint32_t)VOLT__WRAPPER_POLLING;
@@ -16624,9 +16635,9 @@ typedef struct volt__io {
     int fd, dir, count;
     // has_gen: snapshot.gen is the generation of the operation; is_ready: an event ended its wait
     int has_gen, is_ready;
-    // The operation waits for the error queue, for urgent data, or for a state that only the
-    // program knows, and not for the data that reads and writes wait for. The ready bit says
-    // nothing about it, nor its EAGAIN about others.
+    // The operation waits for the error queue, for urgent data, for room at the receiver of a path,
+    // or for a state that only the program knows, and not for the data or room that reads and
+    // writes wait for. The ready bit says nothing about it, nor its EAGAIN about others.
     int is_apart;
     // flags that the entry must have, see volt__fd_probe
     int wanted;
@@ -17098,20 +17109,25 @@ VOLT_API volt_poll volt_read_ready(volt_cx *cx, int fd) {
 VOLT_API volt_poll volt_write_ready(volt_cx *cx, int fd) {
     return volt__io_ready(cx, fd, VOLT__WR);
 }
-// Makes an attempt outside a wait. -EAGAIN clears the readiness of the entry, so that the next
-// volt_read_ready or volt_write_ready waits.
-static int64_t volt__io_now(volt_cx *cx, volt__io *io) {
-    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, io->fd);
+// Makes an attempt outside a wait.
+static int64_t volt__io_attempt(volt_cx *cx, volt__fd *e, volt__io *io) {
     if (!e) return volt__fd_lookup_error(io->fd);
     if (io->len == 0 || io->count < 0) return io->len == 0 ? 0 : -EINVAL;
     for (int tries = 0; tries < 16; tries++) {
         int64_t rc = volt__io_try(cx, e, io);
-        if (rc == -EAGAIN) volt__fd_mark_drained(e, io->dir, io->snapshot);
         if (rc != VOLT__STALE) return rc;
         volt__fd_reset(cx, e, io->fd);
         io->has_gen = 0;
     }
     return -EBADF; // another thread keeps closing and opening the number
+}
+// The same, but -EAGAIN clears the readiness of the entry, so that the next volt_read_ready or
+// volt_write_ready waits.
+static int64_t volt__io_now(volt_cx *cx, volt__io *io) {
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, io->fd);
+    int64_t rc = volt__io_attempt(cx, e, io);
+    if (rc == -EAGAIN) volt__fd_mark_drained(e, io->dir, io->snapshot);
+    return rc;
 }
 VOLT_API int64_t volt_try_read(volt_cx *cx, int fd, void *buf, size_t len) {
     volt__io io;
@@ -17348,8 +17364,9 @@ static volt_poll volt__message_poll(volt_cx *cx, int fd, int dir, int flags, vol
     return volt__io_once(cx, &io);
 }
 // A send by the path of a unix socket. The kernel does not report when the receiver has room again,
-// unless the socket is connected to it; and each attempt that fails is followed by an event of the
-// sender's own socket, so that waits for events would go on without end. So it backs off.
+// unless the socket is connected to it; but an attempt that fails may cause an event of the
+// sender's own socket, so that waits for events would go on without end. So it backs off. Its
+// EAGAIN is that of one receiver: sends to others are tried all the same.
 static volt_poll volt__send_by_path(volt_cx *cx, int fd, volt_io_fn *call, void *arg) {
     volt__io io;
     volt_poll out;
@@ -17357,9 +17374,11 @@ static volt_poll volt__send_by_path(volt_cx *cx, int fd, volt_io_fn *call, void 
     volt__node *node = volt__io_begin_or_resume(cx, &io, &out); // ends a wait in rd
     if (!node) return out;
     io.dir = VOLT__WR;
-    int64_t rc = volt__io_now(cx, &io);
+    io.is_apart = 1;
+    volt__fd *e = volt__fd_lookup(&cx->rt_->fds, fd);
+    int64_t rc = volt__io_attempt(cx, e, &io);
     if (rc == -EAGAIN) return volt__io_back_off(cx, node, &io, 1, 16);
-    if (rc >= 0) volt__fd_set_backoff(volt__fd_lookup_existing(&cx->rt_->fds, fd), 0);
+    if (rc >= 0) volt__fd_set_backoff(e, 0);
     return volt__leaf_ready(node, rc);
 }
 // `head` is that of the first message.
@@ -19270,9 +19289,10 @@ VOLT_API int volt__arm_poll_end(volt_cx *cx, volt_arm *a, volt_poll p) {
         cx->budget_ = 0;
         a->state_ = VOLT__ARM_LIVE;
     }
+    int is_won = volt__arms_get(node, VOLT__ARMS_WINNER) != 0;
     a->shield_depth_ = cx->shield_depth_;
     cx->shield_depth_ = a->outer_shield_depth_;
-    cx->cancel_level_ = a->outer_cancel_level_;
+    if (is_won || volt_is_pending(p)) cx->cancel_level_ = a->outer_cancel_level_;
     cx->frame_ = node;
     if (volt_is_pending(p)) {
         volt__arms_set(node, VOLT__ARMS_LIVE, volt__arms_get(node, VOLT__ARMS_LIVE) + 1);
@@ -19280,7 +19300,6 @@ VOLT_API int volt__arm_poll_end(volt_cx *cx, volt_arm *a, volt_poll p) {
     }
     a->state_ = VOLT__ARM_DONE;
     a->value = volt_value(p);
-    int is_won = volt__arms_get(node, VOLT__ARMS_WINNER) != 0;
     if (volt__arms_is_select(node)) {
         if (is_won) return 0;
         // an arm that ends with -ECANCELED in a cancelled select does not win
@@ -19407,7 +19426,7 @@ static volt_poll volt__child_array_poll_one(volt_cx *cx, volt_fn *fn, volt__node
     if (was_lent) cx->budget_ = 0;
     child->saved_cancel_level_ = cx->shield_depth_;
     cx->shield_depth_ = shield_depth;
-    cx->cancel_level_ = cancel_level;
+    if (is_cancelled || volt_is_pending(p)) cx->cancel_level_ = cancel_level;
     cx->frame_ = parent;
     return p;
 }
@@ -21531,6 +21550,8 @@ VOLT_API volt_time volt_rt_deadline(volt_rt *rt) {
     // Not parked: tasks may be left. Claimed, or its bound queue not empty: tasks have come since.
     int is_due = !w->guest_parked || volt__load_rlx(&w->guest_is_due) || // rlx: of this thread
                  !volt__idle_is_parked(&rt->idle, 0) || !volt__injector_is_empty(&w->bound);
+    // a shutdown unparks the guest without a claim; rlx: a hint, the eventfd decides
+    if (!is_due && volt__load_rlx(&rt->is_closed)) is_due = volt__reactor_is_unparked(&w->reactor);
     volt_time at = is_due ? 0 : volt__sleep_deadline(w);
     volt__unlock_kept(&rt->guest_lock);
     return at;

@@ -452,6 +452,53 @@ ROOT_TEST_1(bound_spawn_without_memory_leaves_nothing, {
     CHECK_EQ(s->rc, 0);
     VOLT_END(0);
 }
+// The task that was polled last waits until both timers are due: the event poll after that wakes
+// it, and then the other one.
+typedef struct {
+    volt_frame frame;
+    volt_arm arm[2];
+    volt_time until;
+    volt_time latest; // 0: does not wait for it
+    int *order, id;
+} punctual;
+static volt_poll wait_in_the_poll(volt_time until) {
+    while (volt_now() < until) {}
+    return volt_ready(0);
+}
+static volt_poll punctual_run(volt_cx *cx, void *arg) {
+    punctual *p = (punctual *)arg;
+    VOLT_BEGIN(cx, p);
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&p->arm[0], volt_sleep_until(cx, p->until)),
+                             VOLT_ARM(&p->arm[1], wait_in_the_poll(p->latest))));
+    *p->order = *p->order * 10 + p->id;
+    VOLT_END(0);
+}
+typedef struct {
+    volt_frame frame;
+    volt_group g;
+    volt_time at;
+    int i, rc, order;
+} start_list;
+static volt_poll start_list_run(volt_cx *cx, void *arg) {
+    start_list *s = (start_list *)arg;
+    VOLT_BEGIN(cx, s);
+    s->at = volt_now() + VOLT_MS(5);
+    for (s->i = 2; s->i > 0; s->i--) {
+        volt_spawn_options o = bound_to(0);
+        punctual one = { .until = s->at + VOLT_MS(s->i), .order = &s->order, .id = s->i };
+        if (s->i == 1) one.latest = s->at + VOLT_MS(4);
+        CHECK_EQ(VOLT_GROUP_SPAWN_WITH(cx, &o, &s->g, punctual_run, one), 0);
+    }
+    VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+    VOLT_END(s->order);
+}
+TEST_OF_THREADS(bound_tasks_run_in_the_order_in_which_they_became_runnable) {
+    volt_config c = test_config(1);
+    start_list s;
+    c.event_interval = 1;
+    memset(&s, 0, sizeof s);
+    CHECK_EQ(volt_run(&c, start_list_run, &s), 12);
+}
 // A pipe is watched by the worker on which its reader waits; a job ends on a thread of the pool.
 static int give_seven(void *arg) {
     (void)arg;

@@ -686,6 +686,41 @@ static volt_poll stopper_run(volt_cx *cx, void *arg) {
     CHECK_EQ(s->rc, -EINPROGRESS);
     VOLT_END(0);
 }
+// A loop that waits for the deadline alone knows no other sign of a shutdown.
+static void step_by_the_deadline_to_the_end(volt_rt *rt) {
+    int rc;
+    while ((rc = volt_rt_step(rt, 0)) != -ESHUTDOWN) {
+        CHECK(rc >= 0);
+        CHECK(volt_rt_deadline(rt) <= volt_now());
+    }
+}
+static volt_rt *guest_that_may_be_asked(int is_asked) {
+    volt_rt *rt = is_asked ? asked_guest_on(1) : guest_on(1);
+    RT_SPAWN(rt, NULL, napper_run, (napper){ .d = VOLT_S(3600) });
+    CHECK_EQ(volt_rt_step(rt, 0), 1);
+    CHECK(volt_rt_deadline(rt) > volt_now());
+    return rt;
+}
+TEST(shutdown_by_a_task_makes_a_step_due_by_the_deadline) {
+    for (int is_asked = 0; is_asked < 2; is_asked++) {
+        volt_rt *rt = guest_that_may_be_asked(is_asked);
+        RT_SPAWN(rt, NULL, stopper_run, (stopper){ .rc = 0 });
+        step_by_the_deadline_to_the_end(rt);
+        destroy(rt);
+    }
+}
+TEST(end_of_a_created_task_after_a_shutdown_makes_a_step_due_by_the_deadline) {
+    for (int is_asked = 0; is_asked < 2; is_asked++) {
+        volt_rt *rt = guest_that_may_be_asked(is_asked);
+        void *created = volt_task_create(rt, giver_run, sizeof(giver));
+        CHECK(created);
+        RT_SPAWN(rt, NULL, stopper_run, (stopper){ .rc = 0 });
+        while (volt_rt_deadline(rt) <= volt_now()) CHECK(volt_rt_step(rt, 0) >= 0);
+        volt_task_destroy(created);
+        step_by_the_deadline_to_the_end(rt);
+        destroy(rt);
+    }
+}
 TEST(task_may_shut_down_its_guest) {
     EACH_WORKERS(w) {
         volt_rt *rt = guest_on(w);

@@ -320,7 +320,7 @@ static void give_once(volt_rt *rt) {
     CHECK_EQ(volt_join_sync(&h, VOLT_NEVER, NULL), 0);
 }
 static uint32_t count_parked(const volt_rt *rt) {
-    return volt__idle_count_others(&rt->idle, 2 * VOLT_MAX_WORKERS);
+    return volt__idle_count_others(&rt->idle, 2 * VOLT_MAX_WORKERS, 0);
 }
 // Returns when one worker spins and the others sleep. Starts a spin if none is in progress.
 static void await_spin(volt_rt *rt) {

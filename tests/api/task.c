@@ -447,6 +447,106 @@ TEST_OF_THREADS(running_task_sees_cancel_without_an_await) {
     destroy(rt);
 }
 
+// The rest of the poll knows what volt_is_cancelled has told an inner function.
+typedef struct {
+    volt_frame frame;
+    volt_group *g;
+    int rc;
+} asker;
+static volt_poll asker_run(volt_cx *cx, void *arg) {
+    asker *a = (asker *)arg;
+    VOLT_BEGIN(cx, a);
+    volt_group_cancel(a->g);
+    VOLT_AWAIT(a->rc, volt_sleep(cx, 0)); // the scope is that of the poll's beginning
+    CHECK_EQ(a->rc, 0);
+    CHECK(volt_is_cancelled(cx));
+    VOLT_END(-ECANCELED);
+}
+enum { ASK_DIRECTLY, ASK_WITHIN, ASK_WITH_TOKEN, ASK_IN_SELECT, ASK_IN_ARRAY, ASK_FORMS };
+typedef struct {
+    volt_frame frame;
+    volt_group *g;
+    asker inner[1];
+    volt_timer limit;
+    volt_token never;
+    volt_token_link link;
+    volt_arm arm;
+    int form, rc, *seen;
+} asking;
+static volt_poll asking_run(volt_cx *cx, void *arg) {
+    asking *a = (asking *)arg;
+    VOLT_BEGIN(cx, a);
+    a->inner[0].g = a->g;
+    if (a->form == ASK_DIRECTLY) VOLT_AWAIT(a->rc, asker_run(cx, a->inner));
+    if (a->form == ASK_WITHIN)
+        VOLT_AWAIT(a->rc, volt_within(cx, &a->limit, VOLT_S(100), asker_run(cx, a->inner)));
+    if (a->form == ASK_WITH_TOKEN)
+        VOLT_AWAIT(a->rc, volt_with_token(cx, &a->link, &a->never, asker_run(cx, a->inner)));
+    if (a->form == ASK_IN_SELECT)
+        VOLT_AWAIT(a->rc, VOLT_SELECT(VOLT_ARM(&a->arm, asker_run(cx, a->inner))));
+    if (a->form == ASK_IN_ARRAY)
+        VOLT_AWAIT(a->rc, volt_join_any(cx, VOLT_EACH(asker_run, a->inner)));
+    a->seen[0] = a->rc;
+    VOLT_AWAIT(a->seen[1], volt_sleep(cx, 0));
+    VOLT_END(0);
+}
+ROOT_TEST_ALL(cancellation_that_was_seen_lasts_to_the_end_of_the_poll, {
+    volt_group g;
+    int form, rc, seen[2];
+}) {
+    VOLT_BEGIN(cx, s);
+    for (s->form = 0; s->form < ASK_FORMS; s->form++) {
+        GROUP_SPAWN(&s->g, asking_run,
+                    ((asking){ .g = &s->g, .form = s->form, .seen = s->seen }));
+        VOLT_AWAIT(s->rc, volt_group_wait(cx, &s->g));
+        CHECK_EQ(s->seen[0], -ECANCELED);
+        CHECK_EQ(s->seen[1], -ECANCELED);
+    }
+    VOLT_END(0);
+}
+
+// Arms and children of an array that are polled after one with an expired shield, which waits under
+// a shield inside that one.
+typedef struct {
+    volt_frame frame;
+    volt_sem *permit;
+    volt_shield outer, inner;
+    int is_first, rc;
+} neighbour;
+static volt_poll neighbour_run(volt_cx *cx, void *arg) {
+    neighbour *n = (neighbour *)arg;
+    VOLT_BEGIN(cx, n);
+    if (n->is_first) {
+        volt_shield_begin(cx, &n->outer, VOLT_MS(1));
+        VOLT_AWAIT(n->rc, volt_sleep(cx, VOLT_S(100)));
+        CHECK_EQ(n->rc, -ECANCELED);
+        volt_shield_begin(cx, &n->inner, VOLT_NEVER);
+        VOLT_AWAIT(n->rc, volt_sem_acquire(cx, n->permit, 1));
+        CHECK_EQ(n->rc, 0);
+        VOLT_RETURN(0);
+    }
+    VOLT_AWAIT(n->rc, volt_sleep(cx, VOLT_MS(3)));
+    CHECK_EQ(n->rc, 0);
+    CHECK_EQ(volt_sem_release(n->permit, 1), 0);
+    VOLT_END(n->rc);
+}
+ROOT_TEST_1(expired_shield_of_a_pending_arm_cancels_no_other, {
+    volt_sem permit;
+    volt_arm arm[2];
+    neighbour n[2];
+    int rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    for (int i = 0; i < 2; i++) s->n[i] = (neighbour){ .permit = &s->permit, .is_first = i == 0 };
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->arm[0], neighbour_run(cx, &s->n[0])),
+                             VOLT_ARM(&s->arm[1], neighbour_run(cx, &s->n[1]))));
+    CHECK(s->arm[0].value == 0 && s->arm[1].value == 0);
+    for (int i = 0; i < 2; i++) s->n[i] = (neighbour){ .permit = &s->permit, .is_first = i == 0 };
+    VOLT_AWAIT(s->rc, volt_join_all(cx, VOLT_EACH(neighbour_run, s->n)));
+    CHECK_EQ(s->rc, 0);
+    VOLT_END(0);
+}
+
 // Each kind of wait gives -ECANCELED, again and again, and consumes nothing.
 typedef struct {
     volt_frame frame;

@@ -231,6 +231,17 @@ ssize_t vmc_sys_read(int fd, void *buf, size_t n) {
     f->count = 0;
     return (ssize_t)n;
 }
+int vmc_sys_poll(struct pollfd *p, nfds_t n, int timeout) {
+    FROM_SCENARIO();
+    schedule((op){.kind = OP_KERNEL, .addr = kernel_object(p->fd)});
+    file *f = file_of(p->fd, "poll");
+    if (f->kind != EVENTFD || n != 1 || timeout != 0) return vmc_unmodelled("poll");
+    int is_ready = f->count > 0;
+    note_event(mix(31, (uint64_t)is_ready));
+    TRACE("poll of eventfd %d: %d", p->fd, is_ready);
+    p->revents = is_ready ? POLLIN : 0;
+    return is_ready;
+}
 int vmc_sys_timerfd_settime(int fd, int flags, const struct itimerspec *t, struct itimerspec *old) {
     (void)flags;
     FROM_SCENARIO();

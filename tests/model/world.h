@@ -4,6 +4,7 @@
 #ifndef VMC_WORLD_H
 #define VMC_WORLD_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ int vmc_sys_timerfd_settime(int fd, int flags, const struct itimerspec *new_,
 ssize_t vmc_sys_read(int fd, void *buf, size_t n);
 ssize_t vmc_sys_write(int fd, const void *buf, size_t n);
 int vmc_sys_close(int fd);
+int vmc_sys_poll(struct pollfd *p, nfds_t n, int timeout); // of one eventfd, without waiting
 void *vmc_sys_mmap(void *at, size_t size, int protection, int flags, int fd, long offset);
 int vmc_sys_munmap(void *at, size_t size);
 #define vmc_sys_sysconf(which_) ((void)(which_), 4096L)
@@ -69,7 +71,6 @@ void vmc_fd_raise(int fd, uint32_t events); // an edge: EPOLLIN, EPOLLOUT, ...
 #define vmc_sys_writev(...) vmc_unmodelled("writev", __VA_ARGS__)
 #define vmc_sys_fcntl(...) vmc_unmodelled("fcntl", __VA_ARGS__)
 #define vmc_sys_open(...) vmc_unmodelled("open", __VA_ARGS__)
-#define vmc_sys_poll(...) vmc_unmodelled("poll", __VA_ARGS__)
 #define vmc_sys_madvise(...) vmc_unmodelled("madvise", __VA_ARGS__)
 #define vmc_sys_sched_getaffinity(...) vmc_unmodelled("sched_getaffinity", __VA_ARGS__)
 #define vmc_sys_sigtimedwait(...) vmc_unmodelled("sigtimedwait", __VA_ARGS__)

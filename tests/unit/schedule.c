@@ -72,8 +72,8 @@ TEST(parked_workers_are_counted_and_claimed_once) {
             CHECK(!volt__idle_is_parked(&s, i));
             CHECK_EQ(volt__idle_park(&s, i, 0), 0);
             CHECK(volt__idle_is_parked(&s, i) && volt__idle_has_parked(&s));
-            CHECK_EQ(volt__idle_count_others(&s, i), 0);
-            CHECK_EQ(volt__idle_count_others(&s, i ? 0 : n), 1);
+            CHECK_EQ(volt__idle_count_others(&s, i, 0), 0);
+            CHECK_EQ(volt__idle_count_others(&s, i ? 0 : n, 0), 1);
             CHECK_EQ(volt__idle_claim(&s, VOLT__ANY_WORKER), i);
             CHECK_EQ(s.searching, 1);
             CHECK(!volt__idle_is_parked(&s, i) && !volt__idle_has_parked(&s));
@@ -85,7 +85,7 @@ TEST(parked_workers_are_counted_and_claimed_once) {
             CHECK_EQ(s.searching, 0);
         }
         for (uint32_t i = 0; i < n; i++) (void)volt__idle_park(&s, i, 0);
-        for (uint32_t i = 0; i < n; i++) CHECK_EQ(volt__idle_count_others(&s, i), n - 1);
+        for (uint32_t i = 0; i < n; i++) CHECK_EQ(volt__idle_count_others(&s, i, 0), n - 1);
         for (uint32_t i = 0; i < n; i++)
             CHECK_EQ(volt__idle_claim_bit(&s, VOLT__ANY_WORKER), n - 1 - i);
         CHECK_EQ(volt__idle_claim_bit(&s, VOLT__ANY_WORKER), -1);
