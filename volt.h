@@ -3543,7 +3543,7 @@ VOLT_API int volt_copy_failed_at(const volt_copier *c);
 // volt_copy.
 VOLT_API void volt_copier_close(volt_cx *cx, volt_copier *c);
 // Prepares a relay: copies between two streams, both ways. `idle` VOLT_NEVER: it never ends for
-// that reason; 0: it ends when no byte can be moved at once.
+// that reason; 0 and less: it ends when no byte can be moved at once.
 VOLT_API void volt_relayer_init(volt_relayer *r, volt_stream a, volt_stream b, volt_time idle);
 // Copies both ways until both directions have ended; the end of one is passed on. Ends as well if
 // no byte moves in either direction for `idle`, or a direction fails. Closes neither stream; after
@@ -19720,7 +19720,7 @@ VOLT_API void volt_relayer_init(volt_relayer *r, volt_stream a, volt_stream b, v
     memset(r, 0, sizeof *r);
     volt_copier_init(&r->way_[0], a, b, NULL, 0);
     volt_copier_init(&r->way_[1], b, a, NULL, 0);
-    r->limit_ = idle;
+    r->limit_ = idle > 0 ? idle : 0;
 }
 VOLT_API int volt_relay_is_idle(const volt_relayer *r) { return r->is_idle_; }
 VOLT_API const volt_copier *volt_relay_way(const volt_relayer *r, int way) {

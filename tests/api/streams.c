@@ -1410,6 +1410,21 @@ ROOT_TEST_1(relay_without_idle_time_goes_on_when_its_budget_is_used_up, {
     for (int i = 0; i < 2; i++) volt_close(cx, s->a[i]), volt_close(cx, s->b[i]);
     VOLT_END(0);
 }
+ROOT_TEST_1(relay_with_a_negative_idle_time_ends_as_with_0, {
+    int a[2], b[2];
+    volt_relayer r;
+    volt_timer limit;
+    int64_t rc;
+}) {
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, s->a), 0);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, s->b), 0);
+    volt_relayer_init(&s->r, volt_stream_of(s->a[1]), volt_stream_of(s->b[0]), INT64_MIN);
+    VOLT_AWAIT(s->rc, volt_within(cx, &s->limit, VOLT_S(10), volt_relay(cx, &s->r)));
+    CHECK(s->rc == -ETIMEDOUT && volt_relay_is_idle(&s->r));
+    for (int i = 0; i < 2; i++) volt_close(cx, s->a[i]), volt_close(cx, s->b[i]);
+    VOLT_END(0);
+}
 ROOT_TEST_1(relay_that_is_cancelled_is_not_idle, {
     int a[2], b[2];
     volt_relayer r;
