@@ -10921,7 +10921,7 @@ static int volt__start_one(volt_rt *rt, uint32_t index) {
     volt__worker *w = NULL;
     VOLT_ASSERT(!rt->workers[index]);
     int rc = volt__worker_create(rt, index, &w);
-    if (rc == 0) {
+    if (w) {
         rc = volt__thread_start(w);
         if (rc < 0) volt__worker_destroy(rt, w);
     }
@@ -21597,11 +21597,11 @@ static int volt__run(const volt_config *config_or_null, volt_fn *fn, void *state
     int rc = volt__rt_create(config_or_null, &rt);
     if (rc < 0) return rc;
     rc = volt__worker_create(rt, 0, &w);
-    if (rc == 0) {
+    if (w) {
         rt->started = 1;
         rc = volt__make_root(rt, w, NULL, fn, state, VOLT__IS_ROOT, &root);
     }
-    if (rc < 0) {
+    if (!root) {
         volt__rt_free(rt);
         return rc;
     }
