@@ -9,8 +9,8 @@
 //     nothing, or returns the number of bytes that it has taken.
 //   - A read may have output, such as the answer to a key update, and a write may need input. So
 //     each wait is for what the call has asked for, and for room in the socket while `out` has
-//     bytes. A write that is cancelled wakes the read, which then sends the rest; and a read wakes
-//     a write whose input it may have taken.
+//     bytes. A write that is cancelled wakes the read, which then sends the rest; and an operation
+//     that may have taken the input of the other wakes it.
 //   - An error wakes the other operation. A write then waits for room no longer; a handshake or an
 //     end still does, for its alert.
 //   - `lock` is held during each call, and not while a task waits for the socket.
@@ -110,8 +110,9 @@ static inline int volt_tls__step(volt_cx *cx, volt_tls *t, volt_tls__op *op, vol
     if (op->n == -EAGAIN && (kind < VOLT_TLS__WRITE || t->to == 0)) {
         op->n = volt_tls__call(t, kind, buf, len);
         if (op->n == -EAGAIN && t->is_dry) op->wants = VOLT_IN;
-        if (t->rc < 0 || (op == &t->reading && t->writing.wants & VOLT_IN))
-            volt_notify_all(&t->wake);
+        const volt_tls__op *other = op == &t->reading ? &t->writing : &t->reading;
+        int has_taken = other->wants & VOLT_IN && (op == &t->reading || t->n_got > 0);
+        if (t->rc < 0 || has_taken) volt_notify_all(&t->wake);
     }
     if (kind >= VOLT_TLS__WRITE && op->n >= 0 && t->out_rc < 0) op->n = t->out_rc;
     int is_in_vain = kind == VOLT_TLS__WRITE && t->to > 0 && t->rc < 0;

@@ -1174,6 +1174,78 @@ TEST(renegotiation_is_refused_and_ends_the_connection) {
     CHECK(s.arm[2].value < 0);
 }
 
+// A library whose write reads what is there, as in a renegotiation, and keeps it for the next read.
+typedef struct {
+    volt_frame frame;
+    volt_tls *t;
+    volt_tls_library library;
+    volt_tls_context context;
+    volt_arm arm[2];
+    call reads, writes;
+    int fd[2];
+    int64_t n_kept;
+    uint32_t n_woken;
+    char kept[8], got[8];
+} hoard;
+static hoard the_hoard;
+static int64_t hoard_call(volt_tls *t, volt_tls__kind kind, void *buf, size_t len) {
+    hoard *s = &the_hoard;
+    if (kind == VOLT_TLS__HANDSHAKE) return 0;
+    if (kind == VOLT_TLS__WRITE) {
+        s->n_kept = volt_tls__get(t, s->kept, sizeof s->kept);
+        return (int64_t)len;
+    }
+    if (s->n_kept <= 0) return volt_tls__get(t, buf, len);
+    int64_t n = s->n_kept;
+    memcpy(buf, s->kept, (size_t)n);
+    s->n_kept = 0;
+    return n;
+}
+static volt_poll hoard_reads(volt_cx *cx, hoard *s) {
+    call *c = &s->reads;
+    VOLT_BEGIN(cx, c);
+    VOLT_AWAIT(c->rc, volt_stream_read(cx, of(s->t), s->got, sizeof s->got));
+    VOLT_END(c->rc);
+}
+// The write takes the input before the read is polled. The event has woken the read here, but with
+// several workers the read may begin its wait behind the event, so that the write must wake it.
+static volt_poll hoard_writes(volt_cx *cx, hoard *s) {
+    call *c = &s->writes;
+    VOLT_BEGIN(cx, c);
+    VOLT_AWAIT(volt_sleep(cx, VOLT_MS(1)));
+    CHECK_EQ(send(s->fd[1], "input", 5, 0), 5);
+    while (s->n_kept <= 0) {
+        VOLT_AWAIT(volt_yield(cx));
+        s->n_woken = volt_notify_count(&s->t->wake);
+        VOLT_AWAIT(c->rc, volt_stream_write(cx, of(s->t), "x", 1));
+    }
+    CHECK_EQ(s->n_kept, 5);
+    CHECK_EQ(volt_notify_count(&s->t->wake), s->n_woken + 1);
+    VOLT_END(c->rc);
+}
+static volt_poll hoard_run(volt_cx *cx, void *arg) {
+    hoard *s = (hoard *)arg;
+    VOLT_BEGIN(cx, s);
+    CHECK_EQ(volt_socketpair(SOCK_STREAM, s->fd), 0);
+    s->library = *client_context.library;
+    s->library.call = hoard_call;
+    s->context = client_context;
+    s->context.library = &s->library, s->context.has_alpn = 0;
+    CHECK_EQ(volt_tls_open(&s->t, &s->context, s->fd[0], "localhost"), 0);
+    VOLT_AWAIT(volt_tls_handshake(cx, s->t));
+    VOLT_AWAIT(VOLT_JOIN_ALL(VOLT_ARM(&s->arm[0], hoard_writes(cx, s)),
+                             VOLT_ARM(&s->arm[1], hoard_reads(cx, s))));
+    CHECK_EQ(s->arm[0].value, 1);
+    CHECK_EQ(s->arm[1].value, 5);
+    CHECK_STR(s->got, "input");
+    volt_tls_close(cx, s->t);
+    volt_close(cx, s->fd[1]);
+    VOLT_END(0);
+}
+TEST(write_that_reads_input_wakes_the_read_that_waits_for_it) {
+    run(1, hoard_run, &the_hoard);
+}
+
 // ---- sessions
 
 typedef struct {
