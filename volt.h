@@ -12848,8 +12848,11 @@ VOLT_API int volt_group_try_next(volt_cx *cx, volt_group *g, int64_t *result, ui
     volt__task *done = volt__group_take_done(g);
     int is_empty = g->n_live_ == 0;
     volt__unlock(&g->lock_);
-    if (!done && is_empty) volt__group_disown(cx, g);
-    if (!done) return is_empty ? -ENOENT : -EAGAIN;
+    if (!done) {
+        if (!is_empty) return -EAGAIN;
+        volt__group_disown(cx, g);
+        return -ENOENT;
+    }
     int64_t value = volt__group_result(done, id);
     if (result) *result = value;
     return 0;
