@@ -461,9 +461,9 @@
 //                       timerfd_create, timerfd_settime, read twice, epoll_ctl twice, close
 //   volt_rt_deadline    none; during a shutdown poll
 //   descriptor          at its first use, unless volt made it: fcntl, getsockopt, and if it is no
-//                       socket also fstat, isatty or open. epoll_ctl at its first wait; in a debug
-//                       build at each wait. volt_readable, volt_writable: epoll_ctl or poll at each
-//                       wait
+//                       socket also fstat, isatty or open, ioctl. epoll_ctl at its first wait; in a
+//                       debug build at each wait. volt_readable, volt_writable: epoll_ctl or poll
+//                       at each wait
 //   read, write         one; a read after one that drained a TCP socket: none (not for vectors, nor
 //                       for more than 64 KiB; madvise if the buffer has changed and spans pages). A
 //                       write to a file that is not a socket, by the thread of volt_run or of a
@@ -581,7 +581,8 @@
 // (by /proc/self/fd, one more descriptor). Call volt_fd_release before a dup2(2) over such a
 // number; otherwise the change is noticed at the next call, and the old pipe stays open until then.
 // Where no own description can be opened (a terminal of another user, /dev/tty, no /proc), the
-// descriptor is non-blocking for the duration of each call, also for the processes that share it.
+// descriptor is non-blocking for the duration of each call, also for the processes that share it:
+// their calls may give EAGAIN then, for which few programs are prepared.
 // All other files become non-blocking at their first use and stay so after volt_fd_release. If a
 // process that shares one of them clears the flag, a read or accept may block the worker.
 //
@@ -7454,11 +7455,13 @@ static int volt__fd_is_shared(int fd, const struct stat *st, int mode) {
     if (fd > STDERR_FILENO && mode & O_NONBLOCK) return 0;
     return S_ISCHR(st->st_mode) && st->st_rdev != makedev(5, 2) && VOLT_SYS(isatty, fd);
 }
-// Returns 1 for /dev/tty, /dev/console and /dev/tty0. They stand for another terminal, which may be
-// a different one when they are opened again.
-static int volt__fd_is_alias(const struct stat *st) {
-    return S_ISCHR(st->st_mode) && (st->st_rdev == makedev(5, 0) ||
-                                    st->st_rdev == makedev(5, 1) || st->st_rdev == makedev(4, 0));
+// /dev/console and /dev/tty0 stand for another terminal, which may be a different one when they are
+// opened again. Returns 1 if the terminals behind both descriptors are known, and are the same.
+static int volt__fd_is_same_terminal(int a, int b) {
+    unsigned device_a = 0, device_b = 1; // no terminal has these numbers
+    VOLT_SYS(ioctl, a, TIOCGDEV, &device_a);
+    VOLT_SYS(ioctl, b, TIOCGDEV, &device_b);
+    return device_a == device_b;
 }
 static int volt__is_disk(mode_t mode) { return S_ISREG(mode) || S_ISDIR(mode) || S_ISBLK(mode); }
 #ifdef __O_DIRECT // packet mode, on a pipe; O_DIRECT itself is defined only with _GNU_SOURCE
@@ -7484,8 +7487,9 @@ static int volt__fd_reopen(int fd, int mode) {
     VOLT_SYS(close, low);
     return own;
 }
-// Makes a file that is no socket non-blocking. If shared, it is reopened, or else each call toggles
-// it. Disk files stay as they are. Returns flags or -errno. Called under lock.
+// Makes a file that is no socket non-blocking. If shared, it is reopened as e->reopened_fd, or else
+// each call toggles it. Disk files stay as they are. Returns flags, but for VOLT__FD_REOPENED, or
+// -errno. Called under lock.
 static int volt__fd_make_nonblocking(volt__fd *e, int fd, int mode) {
     struct stat st;
     if (VOLT_SYS(fstat, fd, &st) < 0) return -errno;
@@ -7494,10 +7498,17 @@ static int volt__fd_make_nonblocking(volt__fd *e, int fd, int mode) {
         if (mode & O_NONBLOCK) return 0;
         return volt__sys_result(VOLT_SYS(fcntl, fd, F_SETFL, mode | O_NONBLOCK));
     }
-    int reopened_fd = volt__fd_is_alias(&st) ? -1 : volt__fd_reopen(fd, mode);
-    if (reopened_fd < 0) return VOLT__FD_TOGGLED; // an alias, no /proc, or another user's terminal
+    // /dev/tty stands for the terminal of the session, of which the kernel tells no unique number
+    if (st.st_rdev == makedev(5, 0)) return VOLT__FD_TOGGLED;
+    int reopened_fd = volt__fd_reopen(fd, mode);
+    if (reopened_fd < 0) return VOLT__FD_TOGGLED; // no /proc, or another user's terminal
+    int is_alias = st.st_rdev == makedev(5, 1) || st.st_rdev == makedev(4, 0); // a pipe: 0
+    if (is_alias && !volt__fd_is_same_terminal(fd, reopened_fd)) {
+        VOLT_SYS(close, reopened_fd);
+        return VOLT__FD_TOGGLED;
+    }
     e->reopened_fd = reopened_fd;
-    return VOLT__FD_REOPENED;
+    return 0;
 }
 // A socket can stay blocking for calls that pass MSG_DONTWAIT; others want NONBLOCK. Returns flags
 // or -errno. Called under lock.

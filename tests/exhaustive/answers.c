@@ -219,6 +219,7 @@ static struct {
     mode_t kind; // 0: what the kernel says; if it is that of a device, it is a terminal
     dev_t device;
     int other_fd, differs_in;
+    unsigned terminals[2], n_asked; // the answers to TIOCGDEV in turn, 0: an error
 } told;
 static int answer_fstat(int fd, struct stat *st) {
     if (fails(A_fstat) < 0) return -1; // 0: the kernel's own answer
@@ -234,6 +235,16 @@ static int answer_fstat(int fd, struct stat *st) {
     return rc;
 }
 static int answer_isatty(int fd) { return S_ISCHR(told.kind) || isatty(fd); }
+#define answer_ioctl(fd_, ...) answer_ioctl_with(fd_, __VA_ARGS__, NULL, 0)
+#define answer_ioctl_with(fd_, request_, arg_, ...) answer_ioctl3(fd_, request_, arg_)
+static int answer_ioctl3(int fd, unsigned long request, void *arg) {
+    if (request != TIOCGDEV) return ioctl(fd, request);
+    unsigned terminal = told.terminals[told.n_asked++ % 2];
+    errno = ENOTTY;
+    if (terminal == 0) return -1;
+    memcpy(arg, &terminal, sizeof terminal);
+    return 0;
+}
 #define answer_clock_gettime clock_gettime
 #define answer_close close
 #define answer_epoll_wait epoll_wait
@@ -245,7 +256,6 @@ static int answer_isatty(int fd) { return S_ISCHR(told.kind) || isatty(fd); }
 #define answer_openat openat
 #define answer_pread pread
 #define answer_pwrite pwrite
-#define answer_ioctl ioctl
 #define answer_pthread_setcancelstate pthread_setcancelstate
 #define answer_stat stat
 #define answer_getpeername getpeername
@@ -1370,6 +1380,11 @@ TEST(accept_fails_while_listener_stays_blocking) {
     volt_rt_close(rt, fd);
     end();
 }
+static int lowest_free(void) {
+    int fd = open("/", O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0 && close(fd) == 0);
+    return fd;
+}
 // A file that epoll refuses is read at once, and its mode stays as it is.
 TEST(files_directories_and_disks_are_not_made_nonblocking) {
     static const mode_t kinds[] = { S_IFREG, S_IFDIR, S_IFBLK, S_IFIFO };
@@ -1481,21 +1496,33 @@ TEST(description_is_opened_again_when_number_is_another_file) {
     }
     end_with_piped_input();
 }
-// Terminals by their names; of the last one it is certain which one is opened.
-TEST(device_that_stands_for_another_terminal_is_not_opened_again) {
-    const dev_t devices[] = { makedev(5, 0), makedev(5, 1), makedev(4, 0), makedev(4, 64) };
-    for (int i = 0; i < 4; i++) {
-        int fd[2], is_alias = i < 3;
+// /dev/console and /dev/tty0 may stand for another terminal when they are opened again; /dev/tty is
+// not opened, and of the last one it is certain which one is.
+TEST(alias_of_terminal_is_opened_again_only_if_it_is_the_same) {
+    static const struct {
+        unsigned major, minor, terminals[2], is_opened, is_used;
+    } cases[] = {
+        { 5, 0, { 7, 7 }, 0, 0 }, { 5, 1, { 7, 7 }, 1, 1 }, { 5, 1, { 7, 8 }, 1, 0 },
+        { 5, 1, { 0, 7 }, 1, 0 }, { 5, 1, { 7, 0 }, 1, 0 }, { 5, 1, { 0, 0 }, 1, 0 },
+        { 4, 0, { 7, 7 }, 1, 1 }, { 4, 0, { 7, 8 }, 1, 0 }, { 4, 64, { 0, 0 }, 1, 1 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int fd[2], is_used = (int)cases[i].is_used;
         begin();
         CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
         told.kind = S_IFCHR;
-        told.device = devices[i];
+        told.device = makedev(cases[i].major, cases[i].minor);
+        memcpy(told.terminals, cases[i].terminals, sizeof told.terminals);
+        told.n_asked = 0;
         answers[A_open].n_calls = 0;
+        int first_free = lowest_free();
         PENDING(volt_read(cx_of(0), fd[0], &byte, 1));
-        CHECK_EQ(answers[A_open].n_calls, !is_alias);
-        CHECK_EQ(entry(fd[0])->reopened_fd > 0, !is_alias);
-        CHECK_EQ((entry(fd[0])->flags & VOLT__FD_TOGGLED) != 0, is_alias);
-        CHECK(!(fcntl(fd[0], F_GETFL) & O_NONBLOCK)); // it was during the call alone
+        CHECK_EQ(answers[A_open].n_calls, cases[i].is_opened);
+        CHECK_EQ(lowest_free(), first_free + is_used); // what is not used is closed
+        CHECK_EQ(entry(fd[0])->reopened_fd > 0, is_used);
+        CHECK_EQ((entry(fd[0])->flags & VOLT__FD_REOPENED) != 0, is_used);
+        CHECK_EQ((entry(fd[0])->flags & VOLT__FD_TOGGLED) != 0, !is_used);
+        CHECK(!(fcntl(fd[0], F_GETFL) & O_NONBLOCK)); // at most it was during the call
         CHECK_EQ(write(fd[1], "x", 1), 1);
         CHECK_EQ(look_at_events(), 1);
         GIVES(volt_read(cx_of(0), fd[0], &byte, 1), 1);

@@ -265,8 +265,10 @@ FAULTY(int, bind, (int fd, const struct sockaddr *a, socklen_t len), (fd, a, len
 FAULTY(int, flock, (int fd, int how), (fd, how))
 FAULTY(int, getpeername, (int fd, struct sockaddr *a, socklen_t *len), (fd, a, len))
 FAULTY(int, getsockname, (int fd, struct sockaddr *a, socklen_t *len), (fd, a, len))
-static int fault_ioctl(int fd, unsigned long request) {
-    return fails(request == TIOCNXCL ? C_ioctl_nxcl : C_ioctl) ? -1 : ioctl(fd, request);
+#define fault_ioctl(fd_, ...) fault_ioctl_with(fd_, __VA_ARGS__, NULL, 0)
+#define fault_ioctl_with(fd_, request_, arg_, ...) fault_ioctl3(fd_, request_, arg_)
+static int fault_ioctl3(int fd, unsigned long request, void *arg) {
+    return fails(request == TIOCNXCL ? C_ioctl_nxcl : C_ioctl) ? -1 : ioctl(fd, request, arg);
 }
 FAULTY(int, listen, (int fd, int backlog), (fd, backlog))
 FAULTY(int, poll, (struct pollfd *p, nfds_t n, int ms), (p, n, ms))

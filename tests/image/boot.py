@@ -228,6 +228,10 @@ def check(guest, claims):
     n_connections = echo(port, CLIENTS + 1)
     rest(guest, silent.replace(server, again[1]))
     claims.add("the new one serves, too, and comes to rest")
+    n = guest.run(f"ls -l /proc/{supervisor}/fd | grep -c /dev/console")
+    if n != "4":
+        fail(f"{n} of the supervisor's descriptors are the console, not 0, 1, 2 and its own")
+    claims.add("the supervisor logs by a description of its own, so the console stays blocking")
 
     start = guest.now()
     guest.socket.sendall(b"poweroff\n")
