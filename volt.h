@@ -7455,12 +7455,17 @@ static int volt__fd_is_shared(int fd, const struct stat *st, int mode) {
     if (fd > STDERR_FILENO && mode & O_NONBLOCK) return 0;
     return S_ISCHR(st->st_mode) && st->st_rdev != makedev(5, 2) && VOLT_SYS(isatty, fd);
 }
+#ifdef __GLIBC__
+typedef unsigned long volt__fd_ioctl_request;
+#else
+typedef int volt__fd_ioctl_request;
+#endif
 // /dev/console and /dev/tty0 stand for another terminal, which may be a different one when they are
 // opened again. Returns 1 if the terminals behind both descriptors are known, and are the same.
 static int volt__fd_is_same_terminal(int a, int b) {
     unsigned device_a = 0, device_b = 1; // no terminal has these numbers
-    VOLT_SYS(ioctl, a, TIOCGDEV, &device_a);
-    VOLT_SYS(ioctl, b, TIOCGDEV, &device_b);
+    VOLT_SYS(ioctl, a, (volt__fd_ioctl_request)TIOCGDEV, &device_a);
+    VOLT_SYS(ioctl, b, (volt__fd_ioctl_request)TIOCGDEV, &device_b);
     return device_a == device_b;
 }
 static int volt__is_disk(mode_t mode) { return S_ISREG(mode) || S_ISDIR(mode) || S_ISBLK(mode); }

@@ -237,8 +237,13 @@ static int answer_fstat(int fd, struct stat *st) {
 static int answer_isatty(int fd) { return S_ISCHR(told.kind) || isatty(fd); }
 #define answer_ioctl(fd_, ...) answer_ioctl_with(fd_, __VA_ARGS__, NULL, 0)
 #define answer_ioctl_with(fd_, request_, arg_, ...) answer_ioctl3(fd_, request_, arg_)
-static int answer_ioctl3(int fd, unsigned long request, void *arg) {
-    if (request != TIOCGDEV) return ioctl(fd, request);
+#ifdef __GLIBC__
+typedef unsigned long ioctl_request;
+#else
+typedef int ioctl_request;
+#endif
+static int answer_ioctl3(int fd, ioctl_request request, void *arg) {
+    if (request != (ioctl_request)TIOCGDEV) return ioctl(fd, request);
     unsigned terminal = told.terminals[told.n_asked++ % 2];
     errno = ENOTTY;
     if (terminal == 0) return -1;
